@@ -101,6 +101,11 @@ class FakeTransport implements NativeTransport {
   }
 
   firstUpstream = 0;
+  startTls(): void {}
+  tlsState(): undefined {}
+  tlsFailure(): undefined {}
+  peerCertificates(): undefined {}
+  ownCertificate(): undefined {}
   connect(): number {
     const id = this.#next++;
     this.connecting.push(id);

@@ -42,7 +42,7 @@ export const enum Event {
   /** The peer has half-closed (FIN). */
   End = 3,
   /**
-   * The connection is dead; length: errno (ECONNRESET, EPIPE, ETIMEDOUT, ENOBUFS for the pending limit …). Before Connected, the connect
+   * The connection is dead; length: errno (ECONNRESET, EPIPE, ETIMEDOUT, ENOBUFS for the pending limit, EPROTO if TLS has failed …). Before Connected, the connect
    * failed; offset: a ConnectStep.
    */
   Reset = 4,
@@ -64,6 +64,13 @@ export const enum Event {
    * FIN was missing.
    */
   Late = 10,
+  /** A TLS handshake has finished: the next bytes are those of the peer. tlsState() describes the session. */
+  Secured = 11,
+  /**
+   * A TLS handshake has failed, or the peer has ended it; tlsFailure() has the reason. Nothing more follows. Closing the connection sends
+   * the alert.
+   */
+  HandshakeFailed = 12,
 }
 
 /** Where a connect failed. */
@@ -98,24 +105,22 @@ export const enum Op {
   Resume = 6,
   /** Set watermarks: offset is the high watermark in bytes, length the hard limit of pending bytes (0: no limit). */
   Watermark = 7,
-  /** Reserved for the TLS transport socket: offset is a context id, length the bytes already received. Refused today. */
-  StartTls = 8,
   /** Set the receive limit: offset bytes. */
-  ReceiveLimit = 9,
+  ReceiveLimit = 8,
   /**
    * Request a Gone event when the connection has been closed, which may be long after its ID became invalid; offset: its token, above 0.
    */
-  NotifyGone = 10,
+  NotifyGone = 9,
   /** Request a Late event if an orderly close times out; offset: a token, above 0, that many connections may share. Excludes NotifyGone. */
-  NotifyLate = 11,
+  NotifyLate = 10,
   /**
    * On a connection that has delivered nothing yet: Data only shows bytes and does not consume them. Whenever more bytes arrive it shows
    * all of them, at most `offset`. A FIN after bytes arrives as End in a later batch; after Take both are delivered again. A broken
    * connection is reported without its bytes.
    */
-  Peek = 12,
+  Peek = 11,
   /** Consume `offset` of the bytes that were shown last. Later bytes are delivered as on any other connection. */
-  Take = 13,
+  Take = 12,
 }
 
 /** Int32 words of `control`. */
@@ -156,6 +161,14 @@ export interface TransportOptions {
   clock: Float64Array;
   /** Handles events [from, count). Called again with a later `from` after it has thrown. */
   onBatch(from: number, count: number): void;
+  /**
+   * Judges a peer's certificate during a handshake of a context with `asksForVerdict`. `error`, an X509_V_ERR_* number, and `depth` are the
+   * result of verifying its chain; 0: it is valid, or the context has no roots. Returns the number that counts: 0 accepts. Absent: `error`
+   * counts. The function and onKeyLogged() run within a turn and must not throw; their submissions are carried out later.
+   */
+  onVerdict?(id: number, error: number, depth: number, der: Uint8Array): number;
+  /** Called with each line for a key log, if the context has `logsKeys`. */
+  onKeyLogged?(id: number, line: string): void;
   /** High watermark and hard limit of accepted connections until Op.Watermark changes them. */
   highWatermark: number;
   hardLimit: number;
@@ -191,6 +204,124 @@ export interface Adoption extends ConnectionProgress {
   readonly paused: boolean;
   /** As after freeze(): thaw() starts it. */
   readonly frozen: boolean;
+}
+
+/** Whether a peer must present a certificate. A client's None accepts any certificate. */
+export const enum TlsVerify {
+  None = 0,
+  Optional = 1,
+  Required = 2,
+}
+
+/** A certificate chain and its private key, in PEM form, or both in PKCS#12 form. */
+export interface TlsIdentity {
+  /** The certificate first, then those that it was issued by. */
+  readonly chain?: Uint8Array | undefined;
+  readonly key?: Uint8Array | undefined;
+  readonly pkcs12?: Uint8Array | undefined;
+  /** Of the key or of the PKCS#12 file. */
+  readonly password?: string | undefined;
+  /** The OCSP response to staple, in DER form. */
+  readonly ocspResponse?: Uint8Array | undefined;
+}
+
+/** Versions are numbers of the protocol: 0x0301 (TLS 1.0) to 0x0304 (TLS 1.3). Empty lists stand for OpenSSL's defaults. */
+export interface TlsContextSettings {
+  readonly isServer: boolean;
+  readonly minVersion: number;
+  readonly maxVersion: number;
+  /** OpenSSL's security level: 1 is its default, 0 permits TLS 1.0 and 1.1. */
+  readonly securityLevel: number;
+  /** Up to TLS 1.2, in OpenSSL's form. */
+  readonly ciphers: string;
+  /** Of TLS 1.3. */
+  readonly cipherSuites: string;
+  readonly groups: string;
+  readonly signatureAlgorithms: string;
+  /** As on the wire: each name after its length. A server selects by its own order. */
+  readonly alpn: Uint8Array;
+  readonly prefersClientCiphers: boolean;
+  /** A server selects by SNI, then ECDSA before RSA, as far as the client can verify it. */
+  readonly identities: readonly TlsIdentity[];
+  /** Also those that do not match the SNI. */
+  readonly scansAllIdentities: boolean;
+  readonly verify: TlsVerify;
+  /** Trusted certificates and CRLs in PEM form; empty: chains are not verified. */
+  readonly roots: Uint8Array;
+  readonly crl: Uint8Array;
+  /** Maximum number of intermediate certificates; -1: OpenSSL's limit. */
+  readonly verifyDepth: number;
+  readonly checksLeafCrlOnly: boolean;
+  readonly allowsExpired: boolean;
+  readonly asksForVerdict: boolean;
+  /** At most 32 bytes. Sessions of another value get a full handshake. */
+  readonly sessionIdContext: Uint8Array;
+  readonly hasTickets: boolean;
+  /** Sessions of clients without tickets are kept in memory. */
+  readonly hasStatefulSessions: boolean;
+  /** How long sessions may be resumed; 0: OpenSSL's default. */
+  readonly sessionSeconds: number;
+  /** Number of sessions that a client keeps; 0: none. */
+  readonly maxClientSessions: number;
+  readonly allowsRenegotiation: boolean;
+  readonly logsKeys: boolean;
+}
+
+/** Why a context was refused. `field`: a member of TlsContextSettings, 'identities' with its index. */
+export interface TlsMistake {
+  readonly field: string;
+  readonly reason: string;
+}
+
+/** What a client sends in a handshake. */
+export interface TlsStart {
+  /** SNI; '' sends none. */
+  readonly serverName: string;
+  /** Replaces that of the context if not empty. */
+  readonly alpn: Uint8Array;
+}
+
+/** A session after its handshake. */
+export interface TlsState {
+  /** 0x0303: TLS 1.2. */
+  readonly version: number;
+  readonly cipher: string;
+  /** Of the key exchange; '' if there was none. */
+  readonly group: string;
+  /** The peer's signature algorithm; '' without a certificate of the peer. */
+  readonly signature: string;
+  readonly alpn: string;
+  /** SNI. */
+  readonly serverName: string;
+  readonly isResumed: boolean;
+  readonly hasPeerCertificate: boolean;
+  readonly sessionId: Uint8Array;
+}
+
+/** A subject alternative name. */
+export interface CertificateName {
+  /** A GEN_* number of OpenSSL: 0 other name, 1 email, 2 DNS, 6 URI, 7 IP address. */
+  readonly type: number;
+  /** Text; raw bytes of an IP address. */
+  readonly value: Uint8Array;
+  /** Of another name. */
+  readonly oid?: string;
+}
+
+export interface CertificateFacts {
+  /** RFC 2253. */
+  readonly subject: string;
+  readonly issuer: string;
+  /** Hexadecimal, lower case. */
+  readonly serial: string;
+  /** Digests of the DER form, and of its public key (SubjectPublicKeyInfo). */
+  readonly sha1: Uint8Array;
+  readonly sha256: Uint8Array;
+  readonly publicKeySha256: Uint8Array;
+  /** Seconds since the epoch. */
+  readonly notBefore: number;
+  readonly notAfter: number;
+  readonly names: readonly CertificateName[];
 }
 
 export interface NativeTransport {
@@ -254,6 +385,20 @@ export interface NativeTransport {
   keepAlive(id: number, settings: Keepalive): void;
   /** Returns the numbers of open connections, listeners, and connections in an orderly close. */
   counts(): { connections: number; listeners: number; closing: number };
+  /**
+   * Encrypts a connection, with a context of createTlsContext(). A client's handshake begins once it is connected. Bytes that are pending
+   * go out first, as they are; bytes that were only shown (Op.Peek) are the first of the handshake. Must be called after flush(). Throws an
+   * Error with `code`: ENOENT for a stale ID, EALREADY, EBUSY for a frozen connection.
+   */
+  startTls(id: number, context: number, start?: TlsStart): void;
+  /** Undefined for plain connections and stale IDs. */
+  tlsState(id: number): TlsState | undefined;
+  /** OpenSSL's reasons for a failure, the first one first, joined by '|'; '' if there are none. */
+  tlsFailure(id: number): string | undefined;
+  /** The peer's certificates in DER form, its own first; empty if it has presented none. */
+  peerCertificates(id: number): Uint8Array[] | undefined;
+  /** The own certificate in DER form. */
+  ownCertificate(id: number): Uint8Array | undefined;
   /** Returns whether a listener has had AcceptFailed and has accepted no connection since, although connections are waiting. */
   isStarved(): boolean;
   /** Closes all descriptors without events. Also called when the thread ends. */
@@ -331,6 +476,20 @@ export interface NativeFile {
 
 export interface NativeShim {
   createTransport(options: TransportOptions): NativeTransport;
+  /** Makes a TLS context for all threads. Returns its number, above 0, or why it was refused. Throws a TypeError for members of a wrong type. */
+  createTlsContext(settings: TlsContextSettings): number | TlsMistake;
+  /** Connections keep a released context until they end. */
+  releaseTlsContext(context: number): void;
+  /**
+   * Replaces session ticket keys: 80 bytes each, as in Envoy's TlsSessionTicketKeys. The first encrypts, all decrypt. `context` gets keys of
+   * its own; absent: the keys that all other contexts share. Until keys are set, no tickets are sent.
+   */
+  setTicketKeys(keys: Uint8Array, context?: number): void;
+  tlsContextCount(): number;
+  /** Returns the certificates of a PEM text in DER form; undefined for unreadable text, or without a certificate. */
+  readPemCertificates(pem: Uint8Array): Uint8Array[] | undefined;
+  /** Undefined for bytes that are not a certificate. */
+  describeCertificate(der: Uint8Array): CertificateFacts | undefined;
   /**
    * Creates a socket bound to a raw sockaddr, non-blocking and close-on-exec, not yet listening. Throws an Error with `code` (EADDRINUSE
    * …).

@@ -13,6 +13,7 @@ napi_value initialize(napi_env env, napi_value exports) {
   bindMessages(env, exports);
   bindFiles(env, exports);
   bindProcess(env, exports);
+  bindTls(env, exports);
   return exports;
 }
 

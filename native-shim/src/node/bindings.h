@@ -10,5 +10,6 @@ void bindSockets(napi_env env, napi_value exports);
 void bindMessages(napi_env env, napi_value exports);
 void bindFiles(napi_env env, napi_value exports);
 void bindProcess(napi_env env, napi_value exports);
+void bindTls(napi_env env, napi_value exports);
 
 }  // namespace baton

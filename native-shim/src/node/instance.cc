@@ -1,7 +1,9 @@
 #include "node/instance.h"
 
 #include "node/arguments.h"
+#include "node/tls-values.h"
 #include "node/values.h"
+#include "tls/certificate.h"
 
 namespace baton {
 namespace {
@@ -86,10 +88,11 @@ bool Instance::open(napi_value options) {
   napi_create_array(env_, &holder);
   Arrays arrays;
   if (!readArrays(env_, options, holder, arrays)) return false;
-  napi_value callback = property(env_, options, "onBatch");
-  napi_valuetype type = napi_undefined;
-  if (callback == nullptr || napi_typeof(env_, callback, &type) != napi_ok || type != napi_function) {
-    return refuse(env_, "onBatch must be a function");
+  napi_value callbacks[3];
+  if (!readCallback(options, "onBatch", false, callbacks[0]) ||
+      !readCallback(options, "onVerdict", true, callbacks[1]) ||
+      !readCallback(options, "onKeyLogged", true, callbacks[2])) {
+    return false;
   }
   int32_t high = 0;
   int32_t hard = 0;
@@ -117,11 +120,27 @@ bool Instance::open(napi_value options) {
     return false;
   }
   napi_create_reference(env_, holder, 1, &arrays_);
-  napi_create_reference(env_, callback, 1, &callback_);
+  napi_create_reference(env_, callbacks[0], 1, &callback_);
+  if (callbacks[1] != nullptr) napi_create_reference(env_, callbacks[1], 1, &verdict_);
+  if (callbacks[2] != nullptr) napi_create_reference(env_, callbacks[2], 1, &keyLogged_);
   napi_value name;
   napi_create_string_utf8(env_, "baton:transport", NAPI_AUTO_LENGTH, &name);
   napi_async_init(env_, nullptr, name, &context_);
   napi_add_async_cleanup_hook(env_, threadEnds, this, &hook_);
+  return true;
+}
+
+// Reads a function of the options; nullptr if it is optional and absent. Returns false after throwing.
+bool Instance::readCallback(napi_value options, const char* name, bool isOptional, napi_value& to) {
+  to = nullptr;
+  napi_value value = property(env_, options, name);
+  if (isOptional && isAbsent(env_, value)) return true;
+  napi_valuetype type = napi_undefined;
+  if (value == nullptr || napi_typeof(env_, value, &type) != napi_ok || type != napi_function) {
+    const std::string message = std::string(name) + " must be a function";
+    return refuse(env_, message.c_str());
+  }
+  to = value;
   return true;
 }
 
@@ -180,9 +199,39 @@ void Instance::reportMistake(const char* what) {
   }
 }
 
+// Returns nullptr if the function has thrown; its own code reports what it throws.
+napi_value Instance::call(napi_ref callback, napi_value* arguments, size_t count) {
+  napi_value function = nullptr;
+  napi_value result = nullptr;
+  napi_get_reference_value(env_, callback, &function);
+  if (napi_call_function(env_, global_, function, count, arguments, &result) == napi_ok) return result;
+  napi_value exception = nullptr;
+  napi_get_and_clear_last_exception(env_, &exception);
+  return nullptr;
+}
+
+int Instance::verdict(Id id, int error, int depth, X509* leaf) {
+  if (verdict_ == nullptr) return error;
+  HandleScope scope(env_);
+  napi_value arguments[] = {makeInt(env_, id), makeInt(env_, error), makeInt(env_, depth), makeRawText(env_, toDer(leaf))};
+  int32_t counts = X509_V_ERR_UNSPECIFIED;
+  napi_value result = call(verdict_, arguments, 4);
+  if (result == nullptr || napi_get_value_int32(env_, result, &counts) != napi_ok) return X509_V_ERR_UNSPECIFIED;
+  return counts;
+}
+
+void Instance::keyLogged(Id id, const char* line) {
+  if (keyLogged_ == nullptr) return;
+  HandleScope scope(env_);
+  napi_value arguments[] = {makeInt(env_, id), makeText(env_, line)};
+  call(keyLogged_, arguments, 2);
+}
+
 void Instance::closed() {
   napi_delete_reference(env_, arrays_);
-  napi_delete_reference(env_, callback_);
+  for (napi_ref callback : {callback_, verdict_, keyLogged_}) {
+    if (callback != nullptr) napi_delete_reference(env_, callback);
+  }
   napi_async_destroy(env_, context_);
   transport_.reset();
   if (hook_ != nullptr) napi_remove_async_cleanup_hook(hook_);

@@ -25,12 +25,16 @@ class Instance final : public BatchHandler {
   void reportException() override;
   void reportMistake(const char* what) override;
   void closed() override;
+  int verdict(Id id, int error, int depth, X509* leaf) override;
+  void keyLogged(Id id, const char* line) override;
 
  private:
   explicit Instance(napi_env env) : env_(env) {}
   ~Instance() = default;
 
   bool open(napi_value options);
+  bool readCallback(napi_value options, const char* name, bool isOptional, napi_value& to);
+  napi_value call(napi_ref callback, napi_value* arguments, size_t count);
   static void threadEnds(napi_async_cleanup_hook_handle hook, void* self);
   static void wrapperCollected(napi_env env, void* self, void* hint);
   void deleteWhenUnused();
@@ -38,6 +42,8 @@ class Instance final : public BatchHandler {
   napi_env env_;
   napi_ref arrays_ = nullptr;    // an array that holds the typed arrays
   napi_ref callback_ = nullptr;  // onBatch
+  napi_ref verdict_ = nullptr;   // onVerdict
+  napi_ref keyLogged_ = nullptr; // onKeyLogged
   napi_ref exception_ = nullptr;
   napi_async_context context_ = nullptr;
   // For the current turn.

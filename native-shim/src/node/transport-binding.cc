@@ -7,8 +7,10 @@
 #include "node/arguments.h"
 #include "node/bindings.h"
 #include "node/instance.h"
+#include "node/tls-values.h"
 #include "node/values.h"
 #include "system/sockets.h"
+#include "tls/registry.h"
 
 namespace baton {
 namespace {
@@ -149,6 +151,42 @@ napi_value copyFrozen(napi_env env, napi_callback_info info) {
   return made;
 }
 
+napi_value startTls(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t id;
+  int32_t number;
+  TlsStart start;
+  Transport* transport = openTransport(arguments);
+  if (transport == nullptr || !readInt(env, arguments[0], "id", 0, id) ||
+      !readInt(env, arguments[1], "context", 1, number) || !readTlsStart(env, arguments[2], start)) {
+    return nullptr;
+  }
+  std::shared_ptr<TlsContext> context = TlsRegistry::shared().find(number);
+  if (context == nullptr) return throwType(env, "context is not a TLS context");
+  const int error = transport->startTls(id, std::move(context), start);
+  return error == 0 ? nullptr : throwErrno(env, "startTls", error);
+}
+
+// Calls `make` with the TLS session of a connection. Returns undefined if there is none.
+napi_value ofTls(napi_env env, napi_callback_info info, napi_value (*make)(napi_env, const TlsSession&)) {
+  const Arguments arguments(env, info);
+  int32_t id;
+  Instance* instance = Instance::from(env, arguments.self());
+  if (instance == nullptr || !readInt(env, arguments[0], "id", 0, id)) return nullptr;
+  const TlsSession* session = instance->transport() == nullptr ? nullptr : instance->transport()->tls(id);
+  return session == nullptr ? nullptr : make(env, *session);
+}
+
+napi_value tlsState(napi_env env, napi_callback_info info) { return ofTls(env, info, makeTlsState); }
+
+napi_value peerCertificates(napi_env env, napi_callback_info info) { return ofTls(env, info, makePeerCertificates); }
+
+napi_value ownCertificate(napi_env env, napi_callback_info info) { return ofTls(env, info, makeOwnCertificate); }
+
+napi_value tlsFailure(napi_env env, napi_callback_info info) {
+  return ofTls(env, info, [](napi_env to, const TlsSession& session) { return makeText(to, session.failure()); });
+}
+
 // After close() these return empty results instead of throwing, because they are called during teardown.
 
 napi_value flush(napi_env env, napi_callback_info info) {
@@ -231,7 +269,10 @@ napi_value createTransport(napi_env env, napi_callback_info info) {
       method("releaseFrozen", releaseFrozen),   method("flush", flush),
       method("localAddress", localAddress),     method("pendingBytes", pendingBytes),
       method("counts", counts),                 method("keepAlive", keepAlive),
-      method("isStarved", isStarved),           method("close", close)};
+      method("isStarved", isStarved),           method("close", close),
+      method("startTls", startTls),             method("tlsState", tlsState),
+      method("peerCertificates", peerCertificates),
+      method("ownCertificate", ownCertificate), method("tlsFailure", tlsFailure)};
   const Arguments arguments(env, info);
   napi_valuetype type = napi_undefined;
   if (napi_typeof(env, arguments[0], &type) != napi_ok || type != napi_object) {

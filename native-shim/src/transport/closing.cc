@@ -26,7 +26,7 @@ void Closing::add(SocketStream stream, bool shared, double now, uint32_t flushMs
   record.notifiesLate = notifiesLate;
   record.deadline = now + flushMs;
   record.queued = record.stream.unacknowledged();
-  record.leftAtDeadline = record.stream.pending().size();
+  record.leftAtDeadline = record.stream.unsentBytes();
   if (!record.stream.hasUnsent() && flush(record, now) == Next::Close) return remove(id, record);
   // Changing the registration reports current readiness, so nothing has to be tried here.
   if (epoll_.change(record.stream.descriptor(), kConnectionInterest, kKeyBit | static_cast<uint32_t>(id)) != 0) {
@@ -59,10 +59,12 @@ void Closing::clear() {
 }
 
 Closing::Next Closing::flush(Record& record, double now) {
-  while (record.stream.hasUnsent()) {
-    const int error = record.stream.flush();
-    if (error != 0) return error == EAGAIN ? Next::Wait : Next::Close;
-  }
+  do {
+    while (record.stream.hasUnsent()) {
+      const int error = record.stream.flush();
+      if (error != 0) return error == EAGAIN ? Next::Wait : Next::Close;
+    }
+  } while (record.stream.finish());
   if (record.lingerMs == 0 || record.ended) return Next::Close;
   record.stream.endSending();
   record.flushed = true;
@@ -74,7 +76,7 @@ Closing::Next Closing::flush(Record& record, double now) {
 // follows only when much of that is free, which may be much later.
 bool Closing::hasProgress(Record& record, double now) {
   const int before = std::exchange(record.queued, record.stream.unacknowledged());
-  const uint32_t left = record.stream.pending().size();
+  const uint32_t left = record.stream.unsentBytes();
   if (record.queued >= before && left >= record.leftAtDeadline) return false;
   record.leftAtDeadline = left;
   record.deadline = now + record.flushMs;

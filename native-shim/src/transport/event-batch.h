@@ -12,7 +12,20 @@
 namespace baton {
 
 // The values of src/io/shim.ts, which documents them.
-enum class Event : int32_t { Accept = 1, Data, End, Reset, Connected, Blocked, Drained, AcceptFailed, Gone, Late };
+enum class Event : int32_t {
+  Accept = 1,
+  Data,
+  End,
+  Reset,
+  Connected,
+  Blocked,
+  Drained,
+  AcceptFailed,
+  Gone,
+  Late,
+  Secured,
+  HandshakeFailed
+};
 enum class Op : int32_t {
   Send = 1,
   Close,
@@ -21,7 +34,6 @@ enum class Op : int32_t {
   Pause,
   Resume,
   Watermark,
-  StartTls,
   ReceiveLimit,
   NotifyGone,
   NotifyLate,

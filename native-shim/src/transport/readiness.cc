@@ -35,6 +35,8 @@ void Transport::serveConnection(Id id, SocketRecord& connection) {
     if (hints & EPOLLERR) connection.errorHint = true;
     if ((hints & connection.stream.writeHint()) && connection.stream.hasUnsent()) sendUnsent(id, connection);
   }
+  // A handshake reads even if its owner has paused the connection.
+  if (connection.readable && connection.error == 0 && connection.stream.isHandshaking()) return secure(id, connection);
   // Peeked bytes are not delivered before the Reset of a broken connection.
   const bool receives = !connection.paused && !connection.ended && connection.peekLimit == 0;
   if (connection.error == 0 && connection.errorHint && !receives) {
@@ -60,12 +62,16 @@ bool Transport::finishConnect(Id id, SocketRecord& connection, uint32_t hints) {
   }
   connection.connecting = false;
   batch_.add(id, Event::Connected);
+  if (connection.stream.tls() != nullptr) {
+    sendUnsent(id, connection);
+    connection.readable = true;
+  }
   endSending(connection);
   return true;
 }
 
 void Transport::reportPressure(Id id, SocketRecord& connection) {
-  const uint32_t pending = connection.stream.pending().size();
+  const uint32_t pending = connection.stream.unsentBytes();
   if (!connection.blocked && pending > connection.highWatermark) {
     connection.blocked = true;
     batch_.add(id, Event::Blocked, pending);
@@ -123,6 +129,8 @@ void Transport::sendUnsent(Id id, SocketRecord& connection) {
 // complete.
 void Transport::endSending(SocketRecord& connection) {
   if (!connection.shutdownAsked || connection.stream.hasUnsent() || connection.error != 0) return;
+  if (connection.stream.isHandshaking()) return;
+  if (connection.stream.finish() && connection.stream.flush() != 0) return;
   connection.stream.endSending();
 }
 

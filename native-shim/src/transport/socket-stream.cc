@@ -3,45 +3,20 @@
 #include <linux/sockios.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "system/socket-calls.h"
 
 namespace baton {
 namespace {
 
-constexpr int kSendFlags = MSG_NOSIGNAL | MSG_DONTWAIT;
 // Below this, copying into one piece is cheaper than the kernel's walk over an iovec.
 constexpr size_t kCopyLimit = 8 * 1024;
-
-// recv() and send() are cancellation points: in a process with threads the C library enables and disables cancellation around each of them,
-// at a cost of some 50 ns. These threads are never cancelled. AddressSanitizer intercepts only the library's calls.
-#ifdef __SANITIZE_ADDRESS__
-ssize_t receiveCall(int fd, void* to, size_t length, int flags) { return recv(fd, to, length, flags); }
-ssize_t sendCall(int fd, const void* from, size_t length, int flags) { return send(fd, from, length, flags); }
-#else
-ssize_t receiveCall(int fd, void* to, size_t length, int flags) {
-  return syscall(SYS_recvfrom, fd, to, length, flags, nullptr, nullptr);
-}
-ssize_t sendCall(int fd, const void* from, size_t length, int flags) {
-  return syscall(SYS_sendto, fd, from, length, flags, nullptr, 0);
-}
-#endif
-
-// Repeats a call that a signal interrupts. Returns its count, or a negative errno.
-template <typename Call>
-ssize_t repeated(Call call) {
-  ssize_t count;
-  do count = call();
-  while (count < 0 && errno == EINTR);
-  return count < 0 ? -errno : count;
-}
-
-ssize_t receive(int fd, void* to, size_t length, int flags) {
-  return repeated([=] { return receiveCall(fd, to, length, MSG_DONTWAIT | flags); });
-}
+// Plain bytes that are encrypted at once.
+constexpr uint32_t kEncryptBytes = 256 * 1024;
 
 // Closes descriptors that arrive with the bytes; they shorten the read.
 SocketStream::Received receiveLocal(int fd, void* to, size_t length) {
@@ -57,20 +32,25 @@ SocketStream::Received receiveLocal(int fd, void* to, size_t length) {
 }  // namespace
 
 SocketStream::Received SocketStream::read(void* to, size_t length) {
+  if (tls_ != nullptr) {
+    const TlsSession::Received got = tls_->read(fd_.get(), static_cast<uint8_t*>(to), length);
+    return {got.count, got.emptied};
+  }
   if (isLocal_) return receiveLocal(fd_.get(), to, length);
-  const ssize_t count = receive(fd_.get(), to, length, 0);
+  const ssize_t count = receiveBytes(fd_.get(), to, length, 0);
   return {count, count < static_cast<ssize_t>(length)};
 }
 
-ssize_t SocketStream::peek(void* to, size_t length) { return receive(fd_.get(), to, length, MSG_PEEK); }
+ssize_t SocketStream::peek(void* to, size_t length) { return receiveBytes(fd_.get(), to, length, MSG_PEEK); }
 
 ssize_t SocketStream::discard() {
   // For TCP, MSG_TRUNC drops the bytes without copying them.
   static thread_local uint8_t scratch[64 * 1024];
-  return receive(fd_.get(), scratch, sizeof scratch, MSG_TRUNC);
+  return receiveBytes(fd_.get(), scratch, sizeof scratch, MSG_TRUNC);
 }
 
 ssize_t SocketStream::write(iovec* ranges, int count, size_t total) {
+  if (tls_ != nullptr) return tls_->write(fd_.get(), ranges, count);
   uint8_t joined[kCopyLimit];
   const void* from = ranges[0].iov_base;
   if (count > 1 && total <= kCopyLimit) {
@@ -82,19 +62,30 @@ ssize_t SocketStream::write(iovec* ranges, int count, size_t total) {
     from = joined;
     count = 1;
   }
-  if (count == 1) return repeated([&] { return sendCall(fd_.get(), from, total, kSendFlags); });
-  msghdr message{};
-  message.msg_iov = ranges;
-  message.msg_iovlen = static_cast<size_t>(count);
-  return repeated([&] { return sendmsg(fd_.get(), &message, kSendFlags); });
+  return count == 1 ? sendBytes(fd_.get(), from, total) : sendRanges(fd_.get(), ranges, count);
 }
 
 int SocketStream::flush() {
-  iovec range{const_cast<uint8_t*>(pending_.data()), pending_.size()};
-  const ssize_t taken = write(&range, 1, range.iov_len);
-  if (taken < 0) return static_cast<int>(-taken);
-  pending_.consume(static_cast<uint32_t>(taken));
+  if (tls_ != nullptr) {
+    const int error = tls_->flush(fd_.get());
+    if (error != 0) return error;
+  }
+  while (!pending_.empty()) {
+    iovec range{const_cast<uint8_t*>(pending_.data()), pending_.size()};
+    if (tls_ != nullptr) range.iov_len = std::min<size_t>(range.iov_len, kEncryptBytes);
+    const ssize_t taken = write(&range, 1, range.iov_len);
+    if (taken < 0) return static_cast<int>(-taken);
+    pending_.consume(static_cast<uint32_t>(taken));
+    // After a short send the kernel reports when there is room. With TLS only its own unsent bytes show that.
+    if (tls_ == nullptr) return 0;
+  }
   return 0;
+}
+
+bool SocketStream::startTls(std::shared_ptr<TlsContext> context, const TlsStart& start, int32_t connection,
+                            TlsObserver& observer) {
+  tls_ = TlsSession::create(std::move(context), start, connection, observer, std::move(pending_));
+  return tls_ != nullptr;
 }
 
 int SocketStream::unacknowledged() const {
@@ -107,7 +98,8 @@ void SocketStream::endSending() { shutdown(fd_.get(), SHUT_WR); }
 
 void SocketStream::close() {
   if (hasUnsent()) return abort();
-  fd_.close();
+  if (finish()) tls_->flush(fd_.get());
+  closeLocally();
 }
 
 void SocketStream::abort() {
@@ -119,6 +111,7 @@ void SocketStream::abort() {
 void SocketStream::closeLocally() {
   fd_.close();
   pending_.clear();
+  tls_.reset();
 }
 
 }  // namespace baton

@@ -1,5 +1,5 @@
-// A connected socket as a byte stream. Only this class reads, writes, half-closes and closes the descriptor of a connection, and it hides
-// how bytes are transferred, so that a socket that is not plain can replace it.
+// A connected socket as a byte stream, plain or encrypted. Only this class and its TLS session read, write, half-close and close the
+// descriptor of a connection.
 #pragma once
 
 #include <sys/epoll.h>
@@ -8,17 +8,19 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "system/descriptor.h"
-#include "transport/pending-queue.h"
+#include "system/pending-queue.h"
+#include "tls/session.h"
 
 namespace baton {
 
 class SocketStream {
  public:
   struct Received {
-    ssize_t count;  // bytes; 0 at the peer's FIN; or a negative errno, -EAGAIN without input
+    ssize_t count;  // bytes; 0 at the peer's end; or a negative errno, -EAGAIN without input, -EPROTO after a TLS failure
     bool emptied;   // after bytes: no input is left, and later input is a new edge for epoll
   };
 
@@ -37,19 +39,26 @@ class SocketStream {
   // Reads and discards bytes. Returns a count as read() does.
   ssize_t discard();
   // Returns whether the stream itself buffers bytes for read(), which epoll does not report.
-  bool hasBuffered() const { return false; }
+  bool hasBuffered() const { return tls_ != nullptr && tls_->hasBuffered(); }
 
-  // Returns the number of accepted bytes, or a negative errno; -EAGAIN: none until there is room. Must not be called while bytes are
-  // unsent.
+  // Encrypts what follows; bytes that are unsent now go out first, as they are. Returns false without memory.
+  bool startTls(std::shared_ptr<TlsContext> context, const TlsStart& start, int32_t connection, TlsObserver& observer);
+  // nullptr for a plain stream.
+  TlsSession* tls() const { return tls_.get(); }
+  bool isHandshaking() const { return tls_ != nullptr && tls_->isHandshaking(); }
+
+  // Returns the number of accepted bytes, or a negative errno; -EAGAIN: none until there is room, or the handshake is done. Must not be
+  // called while bytes are unsent.
   ssize_t write(iovec* ranges, int count, size_t total);
-  // Unsent bytes; flush() sends those that the caller adds.
+  // Plain unsent bytes; flush() sends those that the caller adds.
   PendingQueue& pending() { return pending_; }
   const PendingQueue& pending() const { return pending_; }
   // Returns whether unsent bytes wait for room.
-  bool hasUnsent() const { return !pending_.empty(); }
+  bool hasUnsent() const { return !pending_.empty() || (tls_ != nullptr && !tls_->unsent().empty()); }
+  uint32_t unsentBytes() const { return pending_.size() + (tls_ == nullptr ? 0 : tls_->unsent().size()); }
   // Writes some unsent bytes. Returns 0 or an errno; EAGAIN: there was no room.
   int flush();
-  // Drops unsent bytes of a broken connection.
+  // Drops plain unsent bytes of a broken connection. A TLS alert stays.
   void dropUnsent() { pending_.clear(); }
   // Returns the bytes in the kernel that the peer has not acknowledged.
   int unacknowledged() const;
@@ -58,11 +67,13 @@ class SocketStream {
   uint32_t readHint() const { return EPOLLIN; }
   uint32_t writeHint() const { return EPOLLOUT; }
 
-  // Half-closes; reading remains possible. Called when nothing is unsent.
+  // Ends the encrypted stream (close_notify). Returns whether that has added unsent bytes. Called when nothing is unsent.
+  bool finish() { return tls_ != nullptr && tls_->finish(); }
+  // Half-closes; reading remains possible. Called after finish(), when nothing is unsent.
   void endSending();
 
   // Returns whether another process can continue the connection with the descriptor and the pending bytes alone.
-  bool isTransferable() const { return !hasBuffered(); }
+  bool isTransferable() const { return tls_ == nullptr; }
 
   // Closes both directions in an orderly way. Aborts if bytes are unsent, because a truncated response must not look complete.
   void close();
@@ -77,6 +88,7 @@ class SocketStream {
   Descriptor fd_;
   bool isLocal_ = false;
   PendingQueue pending_;
+  std::unique_ptr<TlsSession> tls_;
 };
 
 }  // namespace baton

@@ -13,6 +13,8 @@ constexpr const char* kOutsideMemory = "a SEND names bytes outside of the memory
 }  // namespace
 
 const char* Transport::flush() {
+  // A handshake is in OpenSSL's hands; the end of the turn flushes.
+  if (observing_) return nullptr;
   const int32_t queued = std::exchange(arrays_.control[kControlSubmissions], 0);
   if (queued < 0 || static_cast<uint32_t>(queued) > arrays_.maxSubmissions) {
     return "control[Submissions] is beyond the capacity of the submissions array";
@@ -109,8 +111,6 @@ const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
     case Op::Take:
       take(id, *connection, static_cast<uint32_t>(first));
       return nullptr;
-    case Op::StartTls:
-      return "StartTls: this build of the shim has no TLS";
     case Op::Send:
       break;
   }
@@ -118,7 +118,7 @@ const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
 }
 
 void Transport::send(Id id, SocketRecord& connection, iovec* ranges, int count, size_t total) {
-  if (connection.error != 0) return;  // Reset follows or was reported
+  if (connection.error != 0 || connection.dead) return;  // its end follows or was reported
   if (connection.shutdownAsked) return fail(id, connection, EPIPE, false);
   size_t sent = 0;
   SocketStream& stream = connection.stream;
@@ -129,7 +129,7 @@ void Transport::send(Id id, SocketRecord& connection, iovec* ranges, int count, 
     if (taken > 0) sent = static_cast<size_t>(taken);
   }
   const size_t left = total - sent;
-  const size_t pending = stream.pending().size() + left;
+  const size_t pending = stream.unsentBytes() + left;
   if (connection.hardLimit != 0 && pending > connection.hardLimit) return fail(id, connection, ENOBUFS, false);
   if (!stream.pending().append(ranges, count, sent, left)) return fail(id, connection, ENOMEM, false);
   if (pending > connection.highWatermark && !connection.blocked) enqueue(id, connection);
@@ -138,7 +138,8 @@ void Transport::send(Id id, SocketRecord& connection, iovec* ranges, int count, 
 void Transport::closeInOrder(Id id, SocketRecord& connection, uint32_t flushMs, uint32_t lingerMs) {
   if (connection.frozen) return release(id, connection, &SocketStream::closeLocally);
   const bool pending = connection.stream.hasUnsent();
-  // Bytes are lost, so the end must not look orderly.
+  // Bytes are lost, so the end must not look orderly. After a TLS failure the alert says that.
+  if (connection.stream.tls() != nullptr && connection.stream.tls()->hasFailed()) connection.error = 0;
   if (connection.error != 0 || (pending && flushMs == 0)) return abort(id, connection);
   const bool lingers = lingerMs > 0 && !connection.ended && !connection.connecting;
   if (pending || lingers) {

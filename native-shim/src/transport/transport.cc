@@ -82,7 +82,7 @@ int Transport::descriptor(Id id) {
 
 uint32_t Transport::pendingBytes(Id id) {
   SocketRecord* socket = open_ ? sockets_.find(id) : nullptr;
-  return socket == nullptr ? 0 : socket->stream.pending().size();
+  return socket == nullptr ? 0 : socket->stream.unsentBytes();
 }
 
 Transport::Counts Transport::counts() {

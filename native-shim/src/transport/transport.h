@@ -36,12 +36,15 @@ class BatchHandler {
   virtual void reportMistake(const char* what) = 0;
   // Called when the last handle of the transport is closed: the transport may be destroyed.
   virtual void closed() = 0;
+  // Answers a handshake, within a turn. JavaScript cannot flush meanwhile.
+  virtual int verdict(Id id, int error, int depth, X509* leaf) = 0;
+  virtual void keyLogged(Id id, const char* line) = 0;
 
  protected:
   ~BatchHandler() = default;
 };
 
-class Transport {
+class Transport final : private TlsObserver {
  public:
   struct Limits {
     uint32_t highWatermark;
@@ -84,6 +87,13 @@ class Transport {
   Id addListener(int fd, bool contended);
   Id connect(const SocketAddress& remote, const SocketAddress* local, Limits limits);
   Id adopt(int fd, const Adoption& adoption);
+
+  // securing.cc
+  // Encrypts a connection: a client's handshake begins once it is connected, a server's with the bytes that have not been taken. Returns 0
+  // or an errno: ENOENT for a stale ID, EALREADY, EBUSY for a frozen connection, ENOMEM.
+  int startTls(Id id, std::shared_ptr<TlsContext> context, const TlsStart& start);
+  // nullptr for a stale ID or a plain connection.
+  TlsSession* tls(Id id);
 
   // freezing.cc
   bool freeze(Id id);
@@ -156,6 +166,11 @@ class Transport {
   void sendUnsent(Id id, SocketRecord& connection);
   void endSending(SocketRecord& connection);
 
+  // securing.cc
+  void secure(Id id, SocketRecord& connection);
+  int verdict(int32_t connection, int error, int depth, X509* leaf) override;
+  void keyLogged(int32_t connection, const char* line) override;
+
   // peeking.cc
   void peek(Id id, SocketRecord& connection);
   void take(Id id, SocketRecord& connection, uint32_t count);
@@ -203,6 +218,7 @@ class Transport {
   int handles_ = 0;
   bool open_ = false;
   bool serving_ = false;
+  bool observing_ = false;  // JavaScript answers a handshake
   bool servedThisIteration_ = false;
   bool awake_ = false;
 };

@@ -30,6 +30,16 @@ export interface ConnectionHandler {
   /** Called when pending bytes exceed the high watermark, and when they have fallen to the low one. */
   onBlocked(): void;
   onDrained(): void;
+  /** Called when a handshake of Transport.startTls() has finished. */
+  onSecured?(): void;
+  /** Called when it has failed, with OpenSSL's reasons joined by '|'; '': the peer has ended it. The handler must still close the ID. */
+  onHandshakeFailed?(reason: string): void;
+  /**
+   * Called during a handshake whose context asks for a verdict. See TransportOptions.onVerdict(). An exception refuses the certificate.
+   */
+  judgePeer?(error: number, depth: number, der: Uint8Array): number;
+  /** Called with a line for a key log. */
+  onKeyLogged?(line: string): void;
   /** Called when one of the above has thrown: the handler ends its connection. Must not throw. */
   onFault(error: unknown): void;
   /** Adds the bytes that are buffered in either direction to the gauges that count them. Called periodically. */

@@ -17,6 +17,8 @@ import {
   type NativeTransport,
   Op,
   SUBMISSION_STRIDE,
+  type TlsStart,
+  type TlsState,
 } from '../shim.js';
 import type { Clock } from '../time/clock.js';
 import type { BufferLimits } from './buffer-limits.js';
@@ -34,6 +36,9 @@ export interface ConnectingOptions {
 
 const MAX_EVENTS = 1024;
 const MAX_SUBMISSIONS = 8192;
+
+/** X509_V_ERR_UNSPECIFIED. */
+const UNSPECIFIED_ERROR = 1;
 
 const FAULT = 'a connection was ended after an internal error';
 
@@ -98,6 +103,8 @@ export class Transport {
       hardLimit: limits.hardLimit,
       receiveLimit: limits.receiveLimit,
       reserve,
+      onVerdict: (id, error, depth, der) => this.#judge(id, error, depth, der),
+      onKeyLogged: (id, line) => this.#keyLogged(id, line),
     });
   }
 
@@ -208,6 +215,34 @@ export class Transport {
   /** Replaces the handler of a connection. */
   setHandler(id: number, handler: ConnectionHandler): void {
     this.#connections[id & ID_SLOT_MASK] = handler;
+  }
+
+  /**
+   * Encrypts a connection from here on: earlier submissions are sent as they are. Its handler learns how the handshake ends. `context`: a
+   * number of NativeShim.createTlsContext(). Throws an Error with `code`.
+   */
+  startTls(id: number, context: number, start?: TlsStart): void {
+    this.#flush();
+    this.#native.startTls(id, context, start);
+  }
+
+  /** Undefined for plain connections. */
+  tlsState(id: number): TlsState | undefined {
+    return this.#native.tlsState(id);
+  }
+
+  /** Returns why TLS has failed: OpenSSL's reasons joined by '|', or ''. */
+  tlsFailure(id: number): string {
+    return this.#native.tlsFailure(id) ?? '';
+  }
+
+  /** The peer's certificates in DER form, its own first. */
+  peerCertificates(id: number): Uint8Array[] {
+    return this.#native.peerCertificates(id) ?? [];
+  }
+
+  ownCertificate(id: number): Uint8Array | undefined {
+    return this.#native.ownCertificate(id);
   }
 
   send(id: number, offset: number, length: number): void {
@@ -436,7 +471,9 @@ export class Transport {
         continue;
       }
       if (kind >= Event.AcceptFailed) {
-        if (kind === Event.Gone) this.#notifyGone(events[at + 2]!);
+        if (kind === Event.Secured) connections[id & ID_SLOT_MASK]?.onSecured?.();
+        else if (kind === Event.HandshakeFailed) this.#handshakeFailed(id);
+        else if (kind === Event.Gone) this.#notifyGone(events[at + 2]!);
         else if (kind === Event.Late) this.#closeNotifications.notifyLate(events[at + 2]!, events[at + 3]! === 1);
         else this.#listeners.get(id)?.onAcceptFailed(events[at + 3]!);
         continue;
@@ -472,6 +509,28 @@ export class Transport {
       action();
     } catch (error) {
       this.#fault(id, error);
+    }
+  }
+
+  #handshakeFailed(id: number): void {
+    this.#connections[id & ID_SLOT_MASK]?.onHandshakeFailed?.(this.tlsFailure(id));
+  }
+
+  /** Called within a handshake: an exception must not get into OpenSSL. */
+  #judge(id: number, error: number, depth: number, der: Uint8Array): number {
+    try {
+      return this.#connections[id & ID_SLOT_MASK]?.judgePeer?.(error, depth, der) ?? error;
+    } catch (thrown) {
+      this.#reportFault(thrown, FAULT);
+      return UNSPECIFIED_ERROR;
+    }
+  }
+
+  #keyLogged(id: number, line: string): void {
+    try {
+      this.#connections[id & ID_SLOT_MASK]?.onKeyLogged?.(line);
+    } catch (thrown) {
+      this.#reportFault(thrown, FAULT);
     }
   }
 

@@ -44,6 +44,7 @@ export interface RigOptions {
   hardLimit?: number;
   receiveLimit?: number;
   reserve?: number;
+  onVerdict?: ((id: number, error: number, depth: number, der: Uint8Array) => number) | undefined;
   /** Called for each event. By default events are only logged in `seen`. */
   onEvent?: (event: Seen, rig: Rig) => void;
   /** Keeps no log (for tests with very many events). */
@@ -99,6 +100,7 @@ export class Rig {
       hardLimit: options.hardLimit ?? 0,
       receiveLimit: options.receiveLimit ?? 1 << 20,
       reserve: options.reserve ?? 0,
+      ...(options.onVerdict === undefined ? {} : { onVerdict: options.onVerdict }),
     });
   }
 

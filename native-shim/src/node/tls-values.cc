@@ -1,0 +1,116 @@
+#include "node/tls-values.h"
+
+#include <openssl/err.h>
+
+#include "node/arguments.h"
+#include "node/values.h"
+#include "tls/certificate.h"
+
+namespace baton {
+namespace {
+
+const char* textOr(const char* text) { return text == nullptr ? "" : text; }
+
+// The name of a signature algorithm as in the TLS registry, of which OpenSSL knows the parts.
+std::string signatureName(SSL* ssl) {
+  int digest = NID_undef;
+  int type = NID_undef;
+  if (SSL_get_peer_signature_type_nid(ssl, &type) != 1) return "";
+  SSL_get_peer_signature_nid(ssl, &digest);
+  std::string name = OBJ_nid2sn(type);
+  if (digest != NID_undef) name += std::string("+") + OBJ_nid2sn(digest);
+  return name;
+}
+
+std::string groupName(SSL* ssl) {
+  const auto group = static_cast<int>(SSL_get_negotiated_group(ssl));
+  return group <= 0 ? "" : textOr(SSL_group_to_name(ssl, group));
+}
+
+std::string sessionId(SSL* ssl) {
+  unsigned length = 0;
+  const SSL_SESSION* session = SSL_get0_session(ssl);
+  if (session == nullptr) return "";
+  const unsigned char* id = SSL_SESSION_get_id(session, &length);
+  return {reinterpret_cast<const char*>(id), length};
+}
+
+}  // namespace
+
+bool readText(napi_env env, napi_value value, const char* name, std::string& to) {
+  if (isAbsent(env, value)) return true;
+  size_t length = 0;
+  if (napi_get_value_string_utf8(env, value, nullptr, 0, &length) == napi_ok) {
+    to.resize(length);
+    napi_get_value_string_utf8(env, value, to.data(), length + 1, &length);
+    return true;
+  }
+  void* bytes;
+  if (!readArray(env, value, name, napi_uint8_array, false, bytes, length)) return false;
+  to.assign(static_cast<const char*>(bytes), length);
+  return true;
+}
+
+bool readTlsStart(napi_env env, napi_value value, TlsStart& to) {
+  return isAbsent(env, value) || (readText(env, property(env, value, "serverName"), "serverName", to.serverName) &&
+                                  readText(env, property(env, value, "alpn"), "alpn", to.alpn));
+}
+
+napi_value makeText(napi_env env, const std::string& text) {
+  napi_value made = nullptr;
+  napi_create_string_utf8(env, text.data(), text.size(), &made);
+  return made;
+}
+
+napi_value makeRawText(napi_env env, const std::string& bytes) { return makeBytes(env, bytes.data(), bytes.size()); }
+
+napi_value makeDouble(napi_env env, double value) {
+  napi_value made = nullptr;
+  napi_create_double(env, value, &made);
+  return made;
+}
+
+napi_value makeTlsState(napi_env env, const TlsSession& session) {
+  SSL* ssl = session.ssl();
+  const unsigned char* alpn = nullptr;
+  unsigned alpnLength = 0;
+  SSL_get0_alpn_selected(ssl, &alpn, &alpnLength);
+  napi_value made = nullptr;
+  napi_create_object(env, &made);
+  napi_set_named_property(env, made, "version", makeInt(env, SSL_version(ssl)));
+  napi_set_named_property(env, made, "cipher", makeText(env, textOr(SSL_get_cipher_name(ssl))));
+  napi_set_named_property(env, made, "group", makeText(env, groupName(ssl)));
+  napi_set_named_property(env, made, "signature", makeText(env, signatureName(ssl)));
+  napi_set_named_property(env, made, "alpn", makeText(env, {reinterpret_cast<const char*>(alpn), alpnLength}));
+  napi_set_named_property(env, made, "serverName",
+                          makeText(env, textOr(SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name))));
+  napi_set_named_property(env, made, "isResumed", makeBool(env, SSL_session_reused(ssl) == 1));
+  napi_set_named_property(env, made, "hasPeerCertificate", makeBool(env, SSL_get0_peer_certificate(ssl) != nullptr));
+  napi_set_named_property(env, made, "sessionId", makeRawText(env, sessionId(ssl)));
+  ERR_clear_error();
+  return made;
+}
+
+napi_value makePeerCertificates(napi_env env, const TlsSession& session) {
+  napi_value made = nullptr;
+  napi_create_array(env, &made);
+  X509* leaf = SSL_get0_peer_certificate(session.ssl());
+  if (leaf == nullptr) return made;
+  uint32_t count = 0;
+  napi_set_element(env, made, count++, makeRawText(env, toDer(leaf)));
+  // A client's view of the chain begins with the leaf, a server's does not.
+  const STACK_OF(X509)* chain = SSL_get_peer_cert_chain(session.ssl());
+  for (int i = 0; chain != nullptr && i < sk_X509_num(chain); ++i) {
+    X509* each = sk_X509_value(chain, i);
+    if (i == 0 && X509_cmp(each, leaf) == 0) continue;
+    napi_set_element(env, made, count++, makeRawText(env, toDer(each)));
+  }
+  return made;
+}
+
+napi_value makeOwnCertificate(napi_env env, const TlsSession& session) {
+  X509* own = SSL_get_certificate(session.ssl());
+  return own == nullptr ? nullptr : makeRawText(env, toDer(own));
+}
+
+}  // namespace baton

@@ -1,0 +1,46 @@
+// A TLS context: certificates, verification and limits of connections. Made once, then shared by all threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tls/client-sessions.h"
+#include "tls/handles.h"
+#include "tls/identities.h"
+#include "tls/settings.h"
+#include "tls/ticket-keys.h"
+
+namespace baton {
+
+class TlsContext {
+ public:
+  // Returns nullptr with `mistake` for settings that OpenSSL refuses.
+  static std::shared_ptr<TlsContext> create(TlsSettings settings, TlsMistake& mistake);
+
+  SSL_CTX* ssl() const { return context_.get(); }
+  bool isServer() const { return settings_.isServer; }
+  const TlsSettings& settings() const { return settings_; }
+  const TlsIdentities& identities() const { return identities_; }
+  ClientSessions& clientSessions() { return clientSessions_; }
+
+  // Replaces the shared ticket keys by keys of this context. Returns false for a length that is not of whole keys.
+  bool setTicketKeys(const std::string& bytes);
+
+ private:
+  explicit TlsContext(TlsSettings settings) : settings_(std::move(settings)) {}
+
+  bool prepare(TlsMistake& mistake);
+  bool setAlgorithms(TlsMistake& mistake);
+  bool setVerification(TlsMistake& mistake);
+  void setSessions();
+  int selectAlpn(const unsigned char** to, unsigned char* length, const unsigned char* offered, unsigned offeredLength) const;
+
+  TlsSettings settings_;
+  TlsIdentities identities_;
+  TicketKeys ticketKeys_;
+  ClientSessions clientSessions_;
+  ContextHandle context_;  // destroyed first: its callbacks refer to the members above
+};
+
+}  // namespace baton

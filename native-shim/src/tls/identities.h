@@ -1,0 +1,50 @@
+// The certificates of a context, and the choice among them for a client.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "tls/handles.h"
+#include "tls/settings.h"
+
+namespace baton {
+
+// A certificate chain with its key, read.
+struct TlsIdentity {
+  CertificateHandle leaf;
+  CertificateStack chain;
+  KeyHandle key;
+  std::string ocspResponse;
+  bool mustStaple = false;
+};
+
+class TlsIdentities {
+ public:
+  // Returns false with `mistake` if one cannot be read, or does not match its key.
+  bool read(const std::vector<TlsIdentitySettings>& settings, TlsMistake& mistake);
+
+  // Adds them to a context. Several are chosen from when a client connects.
+  bool use(SSL_CTX* context, bool isServer, bool scansAll, TlsMistake& mistake);
+
+  const std::vector<TlsIdentity>& all() const { return all_; }
+
+ private:
+  void indexNames();
+  void addName(std::string_view name, size_t index);
+  int choose(SSL* ssl) const;
+  const TlsIdentity* best(SSL* ssl, const std::vector<size_t>& among) const;
+  int staple(SSL* ssl) const;
+
+  std::vector<TlsIdentity> all_;
+  // By DNS name in lower case, `*.` included; the order is that of the settings.
+  std::unordered_map<std::string, std::vector<size_t>> byName_;
+  std::vector<size_t> everyIndex_;
+  bool scansAll_ = false;
+};
+
+// Reads all certificates of a PEM text; other blocks are skipped. Returns nullptr for unreadable text or text without a certificate.
+CertificateStack readCertificates(const std::string& pem);
+
+}  // namespace baton

@@ -1,0 +1,316 @@
+#include "tls/session.h"
+
+#include <openssl/err.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "tls/errors.h"
+#include "system/socket-calls.h"
+
+namespace baton {
+namespace {
+
+constexpr size_t kRecordBytes = 16 * 1024;
+// Encrypted bytes are sent after this many, while they are in the processor's cache.
+constexpr size_t kFlightBytes = 64 * 1024;
+constexpr size_t kInputBytes = 64 * 1024;
+// As BoringSSL.
+constexpr uint8_t kMaxKeyUpdates = 32;
+// Answers to a peer that does not read.
+constexpr uint32_t kMaxUnsentAnswers = 256 * 1024;
+
+// What OpenSSL reads and writes during one call.
+struct Flow {
+  const uint8_t* input = nullptr;
+  const uint8_t* inputEnd = nullptr;
+  std::vector<uint8_t> output;
+};
+thread_local Flow flow;
+
+int readFlow(BIO* bio, char* to, int length) {
+  BIO_clear_retry_flags(bio);
+  const auto left = static_cast<int>(flow.inputEnd - flow.input);
+  if (left == 0) {
+    BIO_set_retry_read(bio);
+    return -1;
+  }
+  const int count = std::min(left, length);
+  memcpy(to, flow.input, static_cast<size_t>(count));
+  flow.input += count;
+  return count;
+}
+
+int writeFlow(BIO* bio, const char* from, int length) {
+  BIO_clear_retry_flags(bio);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(from);
+  flow.output.insert(flow.output.end(), bytes, bytes + length);
+  return length;
+}
+
+long controlFlow(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
+
+int createFlow(BIO* bio) {
+  BIO_set_init(bio, 1);
+  return 1;
+}
+
+BIO_METHOD* flowMethod() {
+  static BIO_METHOD* const method = [] {
+    BIO_METHOD* made = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "baton flow");
+    BIO_meth_set_read(made, readFlow);
+    BIO_meth_set_write(made, writeFlow);
+    BIO_meth_set_ctrl(made, controlFlow);
+    BIO_meth_set_create(made, createFlow);
+    return made;
+  }();
+  return method;
+}
+
+}  // namespace
+
+// Gives OpenSSL the input of a session for one call, and keeps what is left of it.
+class TlsSession::Io {
+ public:
+  explicit Io(TlsSession& session) : session_(session) {
+    ERR_clear_error();
+    flow.input = session.input_.data();
+    flow.inputEnd = flow.input + session.input_.size();
+    flow.output.clear();
+  }
+  Io(const Io&) = delete;
+  Io& operator=(const Io&) = delete;
+
+  // Keeps unread input, and output that was not sent.
+  ~Io() {
+    keepInput();
+    const iovec rest{flow.output.data() + sent_, flow.output.size() - sent_};
+    if (rest.iov_len > 0) session_.unsent_.append(&rest, 1, 0, rest.iov_len);
+    if (flow.output.capacity() > 4 * kFlightBytes) std::vector<uint8_t>().swap(flow.output);
+    else flow.output.clear();
+    flow.input = flow.inputEnd = nullptr;
+  }
+
+  // Called when OpenSSL has read all input. Returns the count of recv().
+  ssize_t receive(int fd, size_t most) {
+    static thread_local uint8_t received[kInputBytes];
+    session_.input_.clear();
+    isKept_ = false;
+    const size_t length = std::min(most, sizeof received);
+    const ssize_t count = receiveBytes(fd, received, length, 0);
+    flow.input = received;
+    flow.inputEnd = received + std::max<ssize_t>(count, 0);
+    isShort_ = count < static_cast<ssize_t>(length);
+    return count;
+  }
+  // Whether the last receive() has emptied the socket.
+  bool isShort() const { return isShort_; }
+
+  size_t unsentOutput() const { return flow.output.size() - sent_; }
+
+  // Sends output behind the unsent bytes. Returns 0 or an errno; EAGAIN: some is left.
+  int send(int fd) {
+    if (!session_.unsent_.empty()) return EAGAIN;
+    const size_t length = unsentOutput();
+    if (length == 0) return 0;
+    const ssize_t count = sendBytes(fd, flow.output.data() + sent_, length);
+    if (count < 0) return static_cast<int>(-count);
+    sent_ += static_cast<size_t>(count);
+    if (unsentOutput() > 0) return EAGAIN;
+    flow.output.clear();
+    sent_ = 0;
+    return 0;
+  }
+
+ private:
+  void keepInput() {
+    const auto left = static_cast<size_t>(flow.inputEnd - flow.input);
+    if (isKept_) {
+      session_.input_.consume(session_.input_.size() - static_cast<uint32_t>(left));
+      return;
+    }
+    const iovec rest{const_cast<uint8_t*>(flow.input), left};
+    if (left > 0) session_.input_.append(&rest, 1, 0, left);
+  }
+
+  TlsSession& session_;
+  size_t sent_ = 0;
+  bool isKept_ = true;  // the input is that of the session
+  bool isShort_ = false;
+};
+
+std::unique_ptr<TlsSession> TlsSession::create(std::shared_ptr<TlsContext> context, const TlsStart& start,
+                                               int32_t connection, TlsObserver& observer, PendingQueue unsent) {
+  ERR_clear_error();
+  SslHandle ssl(SSL_new(context->ssl()));
+  BIO* bio = ssl == nullptr ? nullptr : BIO_new(flowMethod());
+  if (bio == nullptr) return nullptr;
+  SSL_set_bio(ssl.get(), bio, bio);
+  std::unique_ptr<TlsSession> session(new TlsSession(std::move(context), std::move(ssl), connection, observer));
+  SSL* made = session->ssl();
+  SSL_set_app_data(made, session.get());
+  session->unsent_ = std::move(unsent);
+  if (session->context_->isServer()) {
+    SSL_set_accept_state(made);
+    return session;
+  }
+  SSL_set_connect_state(made);
+  if (!start.serverName.empty()) SSL_set_tlsext_host_name(made, start.serverName.c_str());
+  if (!start.alpn.empty()) {
+    SSL_set_alpn_protos(made, reinterpret_cast<const unsigned char*>(start.alpn.data()),
+                        static_cast<unsigned>(start.alpn.size()));
+  }
+  session->context_->clientSessions().offer(made);
+  return session;
+}
+
+TlsSession::~TlsSession() = default;
+
+TlsSession::Step TlsSession::handshake(int fd, int& error) {
+  Io io(*this);
+  for (;;) {
+    const int done = SSL_do_handshake(ssl());
+    const int why = done == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl(), done);
+    if (done != 1 && why != SSL_ERROR_WANT_READ) fail();
+    error = io.send(fd);
+    if (error != 0 && error != EAGAIN) return Step::Broken;
+    if (hasFailed_) return Step::Failed;
+    if (done == 1) {
+      isSecured_ = true;
+      return Step::Done;
+    }
+    const ssize_t count = io.receive(fd, kInputBytes);
+    if (count == -EAGAIN) return Step::Wait;
+    error = static_cast<int>(-count);
+    if (count < 0) return Step::Broken;
+    hasEnded_ = count == 0;
+    if (hasEnded_) return Step::Ended;
+  }
+}
+
+TlsSession::Received TlsSession::read(int fd, uint8_t* to, size_t length) {
+  if (hasFailed_) return {-EPROTO, true};
+  Io io(*this);
+  size_t total = 0;
+  bool emptied = false;
+  ssize_t end = -EAGAIN;  // why nothing more can be read
+  while (total < length) {
+    const int count = SSL_read(ssl(), to + total, static_cast<int>(std::min<size_t>(length - total, INT32_MAX)));
+    if (count > 0) {
+      total += static_cast<size_t>(count);
+      keyUpdates_ = 0;
+      continue;
+    }
+    const int why = SSL_get_error(ssl(), count);
+    if (why == SSL_ERROR_ZERO_RETURN) hasEnded_ = true;
+    if (why != SSL_ERROR_ZERO_RETURN && why != SSL_ERROR_WANT_READ) fail();
+    if (hasFailed_) end = -EPROTO;
+    else if (hasEnded_) end = 0;
+    if (hasFailed_ || hasEnded_ || emptied) break;
+    // Plain bytes are fewer than their records, so that all of these fit behind those before them.
+    const ssize_t got = io.receive(fd, length - total);
+    if (got < 0) {
+      end = got;
+      break;
+    }
+    hasEnded_ = got == 0;
+    emptied = got > 0 && io.isShort();
+  }
+  const int error = io.send(fd);
+  if (error != 0 && error != EAGAIN && end == -EAGAIN) end = -error;
+  if (unsent_.size() + io.unsentOutput() > kMaxUnsentAnswers && total == 0 && end == -EAGAIN) {
+    fail();
+    end = -EPROTO;
+  }
+  if (total == 0) return {end, true};
+  return {static_cast<ssize_t>(total), total < length && end == -EAGAIN};
+}
+
+bool TlsSession::hasBuffered() const { return !input_.empty() || (isSecured_ && SSL_has_pending(ssl()) == 1); }
+
+ssize_t TlsSession::write(int fd, const iovec* ranges, int count) {
+  if (!isSecured_ || !unsent_.empty()) return hasFailed_ ? -EPROTO : -EAGAIN;
+  if (hasFailed_ || hasFinished_) return -EPIPE;
+  Io io(*this);
+  uint8_t joined[kRecordBytes];
+  size_t taken = 0;
+  size_t filled = 0;  // bytes in `joined`
+  const auto encrypt = [&](const uint8_t* from, size_t length) {
+    taken += length;
+    if (SSL_write(ssl(), from, static_cast<int>(length)) > 0) return true;
+    fail();
+    return false;
+  };
+  for (int i = 0; i < count; ++i) {
+    const auto* from = static_cast<const uint8_t*>(ranges[i].iov_base);
+    size_t left = ranges[i].iov_len;
+    while (left > 0) {
+      // Whole records are encrypted where they are; smaller pieces share one.
+      const size_t length = std::min(left, kRecordBytes - filled);
+      const bool isDirect = filled == 0 && (length == kRecordBytes || i == count - 1);
+      if (isDirect) {
+        if (!encrypt(from, length)) return -EPROTO;
+      } else {
+        memcpy(joined + filled, from, length);
+        filled += length;
+        if (filled == kRecordBytes) {
+          if (!encrypt(joined, filled)) return -EPROTO;
+          filled = 0;
+        }
+      }
+      from += length;
+      left -= length;
+      if (io.unsentOutput() < kFlightBytes) continue;
+      const int error = io.send(fd);
+      if (error == EAGAIN) return static_cast<ssize_t>(taken);
+      if (error != 0) return -error;
+    }
+  }
+  if (filled > 0 && !encrypt(joined, filled)) return -EPROTO;
+  const int error = io.send(fd);
+  return error == 0 || error == EAGAIN ? static_cast<ssize_t>(taken) : -error;
+}
+
+int TlsSession::flush(int fd) {
+  while (!unsent_.empty()) {
+    const ssize_t count = sendBytes(fd, unsent_.data(), unsent_.size());
+    if (count < 0) return static_cast<int>(-count);
+    unsent_.consume(static_cast<uint32_t>(count));
+  }
+  return 0;
+}
+
+bool TlsSession::finish() {
+  if (!isSecured_ || hasFailed_ || hasFinished_) return false;
+  hasFinished_ = true;
+  Io io(*this);
+  SSL_shutdown(ssl());
+  return io.unsentOutput() > 0;
+}
+
+void TlsSession::fail() {
+  if (hasFailed_) return;
+  hasFailed_ = true;
+  failure_ = takeTlsErrors();
+}
+
+// TLS 1.3 lets a peer request any number of key updates.
+void TlsSession::observeMessage(int isWrite, int, int contentType, const void* bytes, size_t length, SSL* ssl, void*) {
+  if (isWrite != 0 || contentType != SSL3_RT_HANDSHAKE || length == 0) return;
+  if (*static_cast<const uint8_t*>(bytes) != SSL3_MT_KEY_UPDATE) return;
+  TlsSession* session = of(ssl);
+  if (session != nullptr && ++session->keyUpdates_ > kMaxKeyUpdates && !session->hasFailed_) {
+    session->hasFailed_ = true;
+    session->failure_ = "too many key updates";
+  }
+}
+
+void TlsSession::logKey(const SSL* ssl, const char* line) {
+  TlsSession* session = of(ssl);
+  if (session != nullptr) session->observer_.keyLogged(session->connection_, line);
+}
+
+}  // namespace baton

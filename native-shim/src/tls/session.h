@@ -1,0 +1,110 @@
+// The TLS layer of one connection: turns the bytes of a socket into plain bytes, and back.
+//
+// OpenSSL reads and writes memory of the calling thread. Between calls a session keeps only what the socket has not taken, input behind the
+// handshake, and OpenSSL's own state.
+#pragma once
+
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "tls/context.h"
+#include "tls/handles.h"
+#include "system/pending-queue.h"
+
+namespace baton {
+
+// Answers questions of handshakes. Called while a session reads.
+class TlsObserver {
+ public:
+  // Judges the peer's certificate. `error`, an X509_V_ERR_* number, and `depth` are the result of the verification of its chain. Returns the
+  // number that counts: 0 accepts.
+  virtual int verdict(int32_t connection, int error, int depth, X509* leaf) = 0;
+  // A line for a key log file.
+  virtual void keyLogged(int32_t connection, const char* line) = 0;
+
+ protected:
+  ~TlsObserver() = default;
+};
+
+struct TlsStart {
+  std::string serverName;  // SNI of a client; '' sends none
+  std::string alpn;        // replaces that of the context; '' keeps it
+};
+
+class TlsSession {
+ public:
+  enum class Step { Wait, Done, Failed, Ended, Broken };
+
+  // Returns nullptr without memory. `unsent` goes out first, as it is.
+  static std::unique_ptr<TlsSession> create(std::shared_ptr<TlsContext> context, const TlsStart& start, int32_t connection,
+                                            TlsObserver& observer, PendingQueue unsent);
+  ~TlsSession();
+
+  TlsSession(const TlsSession&) = delete;
+  TlsSession& operator=(const TlsSession&) = delete;
+
+  static TlsSession* of(const SSL* ssl) { return static_cast<TlsSession*>(SSL_get_app_data(ssl)); }
+
+  TlsContext& context() { return *context_; }
+  SSL* ssl() const { return ssl_.get(); }
+  bool isHandshaking() const { return !isSecured_ && !hasFailed_; }
+  bool isSecured() const { return isSecured_; }
+  bool hasFailed() const { return hasFailed_; }
+  // OpenSSL's reasons after a failure.
+  const std::string& failure() const { return failure_; }
+
+  // Continues the handshake with the socket's input. Broken: `error` is an errno. Failed: an alert may be unsent.
+  Step handshake(int fd, int& error);
+
+  // As SocketStream::read(); -EPROTO after a failure.
+  struct Received {
+    ssize_t count;
+    bool emptied;
+  };
+  Received read(int fd, uint8_t* to, size_t length);
+  // Returns whether read() can return something without new input of the socket.
+  bool hasBuffered() const;
+
+  // Encrypts and sends. Returns the number of bytes taken, of which unsent() may hold some in encrypted form; -EAGAIN before the end of the
+  // handshake or while bytes are unsent; or another negative errno.
+  ssize_t write(int fd, const iovec* ranges, int count);
+  // Encrypted bytes that the socket has not taken.
+  const PendingQueue& unsent() const { return unsent_; }
+  // Sends unsent(). Returns 0 when all is sent, or an errno; EAGAIN: some are left.
+  int flush(int fd);
+  // Adds close_notify to unsent(), once. Returns whether it did.
+  bool finish();
+
+  // For OpenSSL's callbacks.
+  int verdict(int error, int depth, X509* leaf) { return observer_.verdict(connection_, error, depth, leaf); }
+  static void observeMessage(int isWrite, int version, int contentType, const void* bytes, size_t length, SSL* ssl, void*);
+  static void logKey(const SSL* ssl, const char* line);
+
+ private:
+  class Io;
+
+  TlsSession(std::shared_ptr<TlsContext> context, SslHandle ssl, int32_t connection, TlsObserver& observer)
+      : context_(std::move(context)), ssl_(std::move(ssl)), observer_(observer), connection_(connection) {}
+
+  void fail();
+
+  std::shared_ptr<TlsContext> context_;
+  SslHandle ssl_;
+  TlsObserver& observer_;
+  PendingQueue unsent_;
+  PendingQueue input_;  // of the socket, not yet read by OpenSSL
+  std::string failure_;
+  int32_t connection_;
+  uint8_t keyUpdates_ = 0;  // of the peer, since its last byte of data
+  bool isSecured_ = false;
+  bool hasFailed_ = false;
+  bool hasFinished_ = false;  // close_notify has been added
+  bool hasEnded_ = false;     // the peer has sent FIN or close_notify
+};
+
+}  // namespace baton
