@@ -322,11 +322,24 @@ function bindError(error: unknown, name: string, { baseId, epoch }: MeetingOptio
   const errno = (constants.errno as Readonly<Record<string, number>>)[code ?? ''];
   if (errno === undefined) return new BatonError('OPTION_INVALID', messageOf(error), { where: '--socket-path' });
   const text = `unable to bind domain socket with base_id=${scaledBaseId(baseId)}, id=${epochId(epoch)}, errno=${errno}`;
-  if (code === 'EADDRINUSE') return new NameTakenError('OPTION_INVALID', `${text} (see --base-id option)`);
+  if (code === 'EADDRINUSE') {
+    const hint = isOtherFile(name) ? `--socket-path option: '${name}' is not a socket` : '--base-id option';
+    return new NameTakenError('OPTION_INVALID', `${text} (see ${hint})`);
+  }
   return new BatonError(
     'OPTION_INVALID',
     `${text} (see --socket-path option: cannot create '${name}': ${messageOf(error)})`,
   );
+}
+
+/** Returns whether the name is that of a directory, a pipe or another file that is not a socket. */
+function isOtherFile(name: string): boolean {
+  if (name.startsWith('@')) return false;
+  try {
+    return !lstatSync(name).isSocket();
+  } catch {
+    return false;
+  }
 }
 
 function unixAddress(path: string): Uint8Array {

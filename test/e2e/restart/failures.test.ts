@@ -1,6 +1,6 @@
 // A failed restart affects no other process: the parent keeps serving, and the next child succeeds.
 
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import {
@@ -8,6 +8,7 @@ import {
   closeSync,
   cpSync,
   existsSync,
+  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -17,7 +18,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import t from 'tap';
 import { packagePath } from '../../../src/common/package/package-root.js';
 import { AddressKind } from '../../../src/io/addresses/address.js';
@@ -284,6 +285,22 @@ t.test('the exit of a child ends its parent; three processes may overlap, a four
   t.match(fourth.stderr, 'unable to bind domain socket with base_id=0, id=0, errno=98 (see --base-id option)');
   await holder.stop();
 });
+
+for (const [kind, create] of [
+  ['directory', (path: string) => mkdirSync(path)],
+  ['pipe', (path: string) => execFileSync('mkfifo', [path])],
+  ['file', (path: string) => writeFileSync(path, '')],
+] as const) {
+  t.test(`a ${kind} with the name of the hot restart socket is named, and stays`, async (t) => {
+    const socketPath = join(tempDir(t), 'socket');
+    create(`${socketPath}_parent_0`);
+    const baton = await new EpochLine(t, socketPath).start(0, { config: config(), wait: 'spawned' });
+    t.match(await ends(baton), { code: 1 });
+    const hint = `(see --socket-path option: '${socketPath}_parent_0' is not a socket)`;
+    t.match(baton.stderr, `unable to bind domain socket with base_id=0, id=0, errno=98 ${hint}`);
+    t.same(readdirSync(dirname(socketPath)), ['socket_parent_0']);
+  });
+}
 
 t.test('a second server with the same base ID is refused; dynamic IDs are unused ones', async (t) => {
   const line = new EpochLine(t);
