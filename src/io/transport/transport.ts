@@ -73,6 +73,9 @@ export class Transport {
   #inBatch = false;
   /** Events of the current batch. */
   #eventCount = 0;
+  /** Connections whose end or reset is in the current batch, once they have been looked for. */
+  readonly #ends: number[] = [];
+  #areEndsKnown = false;
   #flushScheduled = false;
 
   /**
@@ -308,13 +311,11 @@ export class Transport {
     this.#submit(Op.ReceiveLimit, id, limits.receiveLimit, 0);
   }
 
-  /** Returns whether this connection's end or reset is the next event of the batch: it has arrived with the bytes before it. */
-  endsNext(id: number): boolean {
-    const next = this.#control[Control.Cursor]! + 1;
-    if (!this.#inBatch || next >= this.#eventCount) return false;
-    const at = next * EVENT_STRIDE;
-    const kind = this.#events[at + 1]! as Event;
-    return this.#events[at] === id && (kind === Event.End || kind === Event.Reset);
+  /** Returns whether this connection's end or reset is a later event of the batch, so that bytes sent now would be lost. */
+  endsInTurn(id: number): boolean {
+    if (!this.#inBatch) return false;
+    if (!this.#areEndsKnown) this.#findEnds();
+    return this.#ends.length > 0 && this.#ends.includes(id);
   }
 
   /** Returns the bytes of a connection that the kernel has not accepted yet. */
@@ -426,6 +427,7 @@ export class Transport {
     this.memory.pressure.unsent = this.#control[Control.Pending]!;
     this.#inBatch = true;
     this.#eventCount = count;
+    this.#areEndsKnown = false;
     // The shim has carried out what an uncaught-exception handler submitted after the last batch failed: the count has changed.
     this.#queued = this.#control[Control.Submissions]!;
     this.failedTurns++;
@@ -451,6 +453,20 @@ export class Transport {
       this.#inBatch = false;
       this.#queued = 0;
     }
+  }
+
+  #findEnds(): void {
+    const events = this.#events;
+    this.#ends.length = 0;
+    for (
+      let at = this.#control[Control.Cursor]! * EVENT_STRIDE;
+      at < this.#eventCount * EVENT_STRIDE;
+      at += EVENT_STRIDE
+    ) {
+      const kind = events[at + 1]! as Event;
+      if (kind === Event.End || kind === Event.Reset) this.#ends.push(events[at]!);
+    }
+    this.#areEndsKnown = true;
   }
 
   #dispatch(from: number, count: number): void {

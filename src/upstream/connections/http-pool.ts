@@ -62,7 +62,7 @@ export class HttpPool implements ConnectionPool {
    * same, and the caller must cancel it.
    */
   start(request: PoolRequest): void {
-    if (this.#free.length > 0) this.#attach(request);
+    if (this.#hasFree()) this.#attach(request);
     else this.#wait(request);
   }
 
@@ -136,6 +136,18 @@ export class HttpPool implements ConnectionPool {
     this.cluster.limits.release(LimitKind.Connections, this.priority);
     // A request may be waiting for the slot of this connection.
     this.#connectIfNeeded();
+  }
+
+  /** Returns whether a connection is free. The host has not ended that one. */
+  #hasFree(): boolean {
+    const free = this.#free;
+    while (free.length > 0) {
+      const last = free[free.length - 1]!;
+      if (!last.endsInTurn) return true;
+      if (last.isIdle) last.closeEnded();
+      else free.pop();
+    }
+    return false;
   }
 
   #wait(request: PoolRequest): void {

@@ -73,6 +73,11 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     return this.#codec!.freeStreams > 0;
   }
 
+  /** The host has ended the connection, and the event follows in this turn: a request would be lost. */
+  get endsInTurn(): boolean {
+    return this.transport.endsInTurn(this.id);
+  }
+
   /** When its last request ended or it connected (monotonic); meaningless while it is not idle. */
   get idleSinceMs(): number {
     return this.#idleSinceMs;
@@ -88,6 +93,11 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   /** Closes the connection. A request on it is reset. */
   close(): void {
     if (!this.isClosed) this.#close(StreamEnd.Complete);
+  }
+
+  /** Closes the idle connection, whose end follows in this turn. */
+  closeEnded(): void {
+    this.closedByHost();
   }
 
   /** Closes the connection if it is idle. The pool assigns no further requests to a busy one. */
@@ -128,8 +138,8 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     this.#active--;
     this.#idleSinceMs = thread.clock.monotonicMs;
     if (!reusable) this.close();
-    // The host has ended the connection behind its response: a request would be lost.
-    else if (this.transport.endsNext(this.id)) return;
+    // The host has ended the connection behind its response.
+    else if (this.endsInTurn) return;
     else if (isUsedUp || this.pool.isDraining || this.#checkAge()) this.closeWhenIdle();
     else this.pool.connectionReady(this, false);
   }

@@ -203,6 +203,29 @@ t.test('a connection whose end has arrived with its response gets no other reque
   }
 });
 
+for (const [kind, end] of [
+  ['ended', (socket: Socket) => new Promise<void>((resolve) => socket.end(resolve))],
+  ['reset', async (socket: Socket) => void socket.resetAndDestroy()],
+] as const) {
+  t.test(`an idle connection that its host has ${kind} gets no request that arrives at the same time`, async (t) => {
+    const { child } = proxy.baton;
+    t.teardown(() => child.kill('SIGCONT'));
+    for (let round = 0; round < 3; round++) {
+      const client = await connectRaw(t, proxy.port);
+      client.write('GET /a HTTP/1.1\r\nhost: a\r\n\r\n');
+      t.equal(parseMessage(await client.readUntil(/ok$/)).status, 200);
+      const { socket } = raw.requests.at(-1)!;
+      await stop();
+      // Both are there when Baton resumes, the request first.
+      await written(client.socket, 'GET /a HTTP/1.1\r\nhost: a\r\n\r\n');
+      await end(socket);
+      child.kill('SIGCONT');
+      t.match(parseMessage(await client.readUntil(/\r\n\r\n../)), { status: 200, rest: 'ok' });
+      client.end();
+    }
+  });
+}
+
 t.test('requests of a client on one connection are distributed over the hosts', async (t) => {
   const bytes = 'GET /hosts HTTP/1.1\r\nhost: a\r\n\r\n'.repeat(5);
   const { text } = await rawExchange(proxy.port, `${bytes}GET /hosts HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n`);
