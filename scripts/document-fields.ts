@@ -166,7 +166,7 @@ function message(name: string): string {
 
 function limits(row: AnyRow): string {
   if (row === true) return '';
-  if ('only' in row) return ` (\`${row.only}\`)`;
+  if ('only' in row) return ` (${row.only.map((name) => `\`${name}\``).join(' or ')})`;
   if ('onlyEmpty' in row) return ' (`{}`)';
   if ('onlyFalse' in row) return ' (`false`)';
   if (!('byValue' in row)) return '';

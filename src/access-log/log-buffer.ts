@@ -74,6 +74,14 @@ export class LogBuffer {
     this.length = at;
   }
 
+  /** Appends a text with one byte per character. */
+  latin1Text(text: string): void {
+    this.reserve(text.length);
+    const bytes = this.#bytes;
+    for (let i = 0; i < text.length; i++) bytes[this.length + i] = text.charCodeAt(i);
+    this.length += text.length;
+  }
+
   /** Appends an integer in decimal. */
   number(value: number): void {
     if (value < 0 || value > 999_999_999) {

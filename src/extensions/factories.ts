@@ -3,6 +3,7 @@
 
 import type { AccessLogger } from '../access-log/access-logger.js';
 import type { AccessLogFiles } from '../access-log/files/file-log.js';
+import type { ChainNames } from '../access-log/stream/stream-info.js';
 import type { Extension } from '../config/catalog/extension.js';
 import type { Any, HttpConnectionManager, HttpFilter, Node, Rds, ScopedRoutes } from '../config/generated/api.js';
 import type { CheckedMessage } from '../config/load/check-in-thread.js';
@@ -357,6 +358,8 @@ export interface ListenerIdentity {
 
 /** A filter chain and its listener, on a worker. */
 export interface ChainIdentity extends ListenerIdentity {
+  /** For logs. */
+  readonly names: ChainNames;
   /** Number of the chain. A changed chain gets a new number. */
   readonly chain: number;
 }

@@ -14,6 +14,8 @@ import { localRateLimit } from './filters/http/local-ratelimit/index.js';
 import { onDemand } from './filters/http/on-demand/index.js';
 import { rbac } from './filters/http/rbac/index.js';
 import { router } from './filters/http/router/index.js';
+import { setFilterState } from './filters/http/set-filter-state/index.js';
+import { setMetadata } from './filters/http/set-metadata/index.js';
 import { tap } from './filters/http/tap/index.js';
 import { proxyProtocol } from './filters/listener/proxy-protocol/index.js';
 import { httpConnectionManager } from './filters/network/http-connection-manager/index.js';
@@ -46,6 +48,8 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   onDemand,
   rbac,
   router,
+  setFilterState,
+  setMetadata,
   tap,
   proxyProtocol,
   httpConnectionManager,

@@ -15,7 +15,13 @@ const ONLY_TRACING = accepted(
 );
 
 export const NAMED: readonly NamedExtension[] = [
-  // %REQ_WITHOUT_QUERY% is available in every format, whether a format names its extension or not.
+  // %METADATA% and %REQ_WITHOUT_QUERY% are available in every format, whether a format names their extensions or not.
+  {
+    category: 'envoy.formatter',
+    name: 'envoy.formatter.metadata',
+    typeUrls: ['type.googleapis.com/envoy.extensions.formatter.metadata.v3.Metadata'],
+    implemented: { 'envoy.extensions.formatter.metadata.v3.Metadata': {} },
+  },
   {
     category: 'envoy.formatter',
     name: 'envoy.formatter.req_without_query',

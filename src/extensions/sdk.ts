@@ -49,7 +49,7 @@ export type {
 // Errors are reported through the Report that validate() gets, or thrown as BatonError; reportMistakes() turns the second into
 // the first.
 
-export { BatonError, messageOf } from '../common/errors/errors.js';
+export { BatonError, buildEach, messageOf } from '../common/errors/errors.js';
 export { onDemand } from '../common/package/on-demand.js';
 export { shownName } from '../common/text/shown.js';
 export { durationMs } from '../common/time/duration.js';
@@ -105,6 +105,8 @@ export {
 } from '../access-log/access-logger.js';
 export { compileFormat, type Format, noHeaderNeeds } from '../access-log/formats/format.js';
 export { compileSubstitutionFormat } from '../access-log/formats/substitution-format.js';
+export { withinPlace } from '../access-log/operators/format-error.js';
+export type { UpstreamSharing } from '../access-log/stream/filter-state.js';
 export type { StreamInfo } from '../access-log/stream/stream-info.js';
 
 // ── Load-balancing policies ──────────────────────────────────────────────────────────────────────────────────────────

@@ -1,6 +1,7 @@
 // The context that all connections and streams of one HTTP connection manager share on one worker.
 
 import type { AccessLogger } from '../access-log/access-logger.js';
+import type { ChainNames } from '../access-log/stream/stream-info.js';
 import type { Random } from '../common/random.js';
 import type { RouteConfiguration } from '../config/generated/api.js';
 import type { Memory } from '../io/memory.js';
@@ -64,6 +65,10 @@ export interface ConnectionManagerOptions {
   /** Request or response headers are kept until the stream ends, because an access log reads them. */
   keepsRequestHeaders: boolean;
   keepsResponseHeaders: boolean;
+  /** An access log reads the bytes on the wire, which are complete only after the last one was sent. */
+  readsWireBytes: boolean;
+  /** For logs. */
+  chain: ChainNames;
   /** Upgrade types (lower case) that routes may forward. */
   upgrades: ReadonlySet<string>;
   /** The upstream host answers Expect: 100-continue, and its 1xx responses are forwarded to clients. */

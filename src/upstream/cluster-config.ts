@@ -20,6 +20,7 @@ import type {
   HttpProtocolOptions,
   LbEndpoint,
   LocalityLbEndpoints,
+  Metadata,
   TcpKeepalive,
 } from '../config/generated/api.js';
 import { DEFAULT_HTTP1_OPTIONS, type Http1Options } from '../http/codec/options.js';
@@ -37,6 +38,8 @@ export interface ClusterSpec {
   readonly name: string;
   /** alt_stat_name, or else the name: identifies the cluster in stats, logs and /clusters. */
   readonly observabilityName: string;
+  /** For logs and headers. */
+  readonly metadata: Metadata | undefined;
   /** LOGICAL_DNS: the only host is identified by its name, whatever address that resolves to. */
   readonly hasLogicalHost: boolean;
   readonly connectTimeoutMs: number;
@@ -113,6 +116,7 @@ export function clusterSpec(cluster: Cluster, policies: LoadBalancingPolicies): 
   return {
     name,
     observabilityName: cluster.alt_stat_name || name,
+    metadata: cluster.metadata,
     hasLogicalHost: cluster.type === 'LOGICAL_DNS',
     connectTimeoutMs: durationMs(cluster.connect_timeout, 5000),
     perConnectionBufferLimit: bufferLimitBytes(cluster.per_connection_buffer_limit_bytes),

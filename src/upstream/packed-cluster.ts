@@ -37,7 +37,7 @@ export function unpackCluster({ text }: PackedCluster): ClusterSnapshot {
   };
 }
 
-type Columns = Omit<HostSetData, 'names' | 'zones' | 'hashKeys'>;
+type Columns = Omit<HostSetData, 'names' | 'zones' | 'hashKeys' | 'metadata'>;
 
 function listsOf(hosts: HostSetData): { readonly [column in keyof Columns]: readonly number[] } {
   return {

@@ -2,6 +2,7 @@
 //
 //   npm run build && node dist/scripts/bench/components/codec.js
 
+import { StreamBytes } from '../../../src/access-log/stream/stream-bytes.js';
 import { headerKey } from '../../../src/common/text/header-names.js';
 import type { ClientCodecEvents, ServerCodecEvents } from '../../../src/http/codec/connections.js';
 import { DEFAULT_HTTP1_OPTIONS } from '../../../src/http/codec/options.js';
@@ -124,6 +125,7 @@ for (const [name, text] of [
   ['browser-like', BROWSER],
 ] as const) {
   const sink = new Sink();
+  const bytes = new StreamBytes();
   const relay = new Relay();
   const server = new H1ServerCodec(memory);
   server.serve(sink, relay);
@@ -141,7 +143,7 @@ for (const [name, text] of [
   measure(`${name}: parse and serialise request head`, () => {
     head.clear();
     reader.read(HeadKind.Request, head, 0, requestLength, DEFAULT_HTTP1_OPTIONS);
-    sendRequestHead(sink, shared, head, 0, 0);
+    sendRequestHead(sink, shared, head, 0, 0, bytes);
   });
   measure(`${name}: whole exchange through both codecs`, () => {
     server.receive(0, requestLength);

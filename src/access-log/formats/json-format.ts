@@ -11,6 +11,7 @@ import { atPlace } from '../operators/format-error.js';
 import { InlinedOperator } from '../operators/inlined-operator.js';
 import { type HeaderNeeds, Literal, type Operator } from '../operators/operator.js';
 import type { StreamInfo } from '../stream/stream-info.js';
+import { compareBytes } from './compare-bytes.js';
 import { Format, type FormatOptions, noHeaderNeeds, parseOperators } from './format.js';
 import { escapeJson } from './json-escape.js';
 import { TextTemplate } from './text-template.js';
@@ -123,18 +124,7 @@ class ValueNode implements Node {
   }
 
   write(info: StreamInfo, out: LogBuffer): boolean {
-    const operator = this.#operator;
-    const mark = out.length;
-    if (!operator.isNumber) out.byte(QUOTE);
-    const start = out.length;
-    if (operator.write(info, out)) {
-      if (!operator.isNumber) {
-        escapeJson(out, start);
-        out.byte(QUOTE);
-      }
-      return true;
-    }
-    out.length = mark;
+    if (this.#operator.writeJson(info, out)) return true;
     if (this.#omit) return false;
     out.text('null');
     return true;
@@ -162,7 +152,3 @@ class TextNode implements Node {
 const NEWLINE = 10;
 const QUOTE = 34;
 const COMMA = 44;
-
-function compareBytes(a: string, b: string): number {
-  return Buffer.compare(Buffer.from(a), Buffer.from(b));
-}

@@ -1,5 +1,6 @@
-// %…_ADDRESS%, %…_ADDRESS_WITHOUT_PORT% and %…_PORT%: parts of `127.0.0.1:80`, `[::1]:80` or a path.
+// %…_ADDRESS%, %…_ADDRESS_WITHOUT_PORT(BITS)% and %…_PORT%: parts of `127.0.0.1:80`, `[::1]:80` or a path.
 
+import { ipRange, rangeText } from '../../io/addresses/ip-range.js';
 import type { LogBuffer } from '../log-buffer.js';
 import type { StreamInfo } from '../stream/stream-info.js';
 import type { Operator } from './operator.js';
@@ -10,19 +11,25 @@ export class AddressOperator implements Operator {
   readonly isNumber: boolean;
   readonly #get: (info: StreamInfo) => string;
   readonly #part: AddressPart;
+  /** Significant bits of an IP address, which is then written as `10.0.0.0/8`; undefined: the whole address. */
+  readonly #bits: number | undefined;
 
-  constructor(get: (info: StreamInfo) => string, part: AddressPart) {
+  constructor(get: (info: StreamInfo) => string, part: AddressPart, bits?: number) {
     this.#get = get;
     this.#part = part;
+    this.#bits = bits;
     this.isNumber = part === 'port';
   }
 
   write(info: StreamInfo, out: LogBuffer): boolean {
     const address = this.#get(info);
     if (address === '') return false;
-    // Unix sockets (paths and abstract names) have no port.
-    const isIp = address[0] !== '/' && address[0] !== '@';
-    const colon = isIp ? address.lastIndexOf(':') : -1;
+    if (this.#bits !== undefined) {
+      const range = ipRange(hostOf(address), this.#bits);
+      out.text(range === undefined ? hostOf(address) : rangeText(range));
+      return true;
+    }
+    const colon = portMark(address);
     if (this.#part === 'port') {
       if (colon < 0) return false;
       out.text(address, colon + 1);
@@ -35,4 +42,16 @@ export class AddressOperator implements Operator {
     }
     return true;
   }
+}
+
+/** Returns the address without port. */
+export function hostOf(address: string): string {
+  const colon = portMark(address);
+  if (colon < 0) return address;
+  return address[0] === '[' ? address.slice(1, colon - 1) : address.slice(0, colon);
+}
+
+/** Returns the index of the colon before the port; -1: Unix sockets (paths and abstract names) have no port. */
+function portMark(address: string): number {
+  return address[0] === '/' || address[0] === '@' ? -1 : address.lastIndexOf(':');
 }

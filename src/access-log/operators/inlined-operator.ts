@@ -4,7 +4,7 @@
 import type { LogBuffer } from '../log-buffer.js';
 import type { StreamInfo } from '../stream/stream-info.js';
 import { HeaderOperator } from './header-operator.js';
-import { NumberOperator, type Operator, TextOperator } from './operator.js';
+import { NumberOperator, type Operator, TextOperator, writeJsonValue } from './operator.js';
 
 export class InlinedOperator implements Operator {
   readonly isNumber: boolean;
@@ -26,5 +26,9 @@ export class InlinedOperator implements Operator {
     if (this.#number !== undefined) return this.#number.write(info, out);
     if (this.#text !== undefined) return this.#text.write(info, out);
     return this.#operator.write(info, out);
+  }
+
+  writeJson(info: StreamInfo, out: LogBuffer): boolean {
+    return writeJsonValue(this.#operator, info, out);
   }
 }

@@ -1,6 +1,7 @@
 // The interface of format operators, each of which appends one value of a stream to a log buffer, and the simplest operators.
 
 import { viewOf } from '../../common/copy-bytes.js';
+import { escapeJson } from '../formats/json-escape.js';
 import type { LogBuffer } from '../log-buffer.js';
 import type { StreamInfo } from '../stream/stream-info.js';
 
@@ -9,13 +10,36 @@ export interface Operator {
   readonly isNumber: boolean;
   /** Appends the value. Returns false, with nothing appended, if there is none. */
   write(info: StreamInfo, out: LogBuffer): boolean;
+  /** Like write(), but appends JSON. Absent: what write() appends is a number or the content of a string. */
+  writeJson?(info: StreamInfo, out: LogBuffer): boolean;
 }
+
+/** Appends the value of an operator as JSON; `maxBytes` truncates strings. Returns false, with nothing appended, if there is none. */
+export function writeJsonValue(operator: Operator, info: StreamInfo, out: LogBuffer, maxBytes?: number): boolean {
+  if (operator.writeJson !== undefined) return operator.writeJson(info, out);
+  if (operator.isNumber) return operator.write(info, out);
+  const mark = out.length;
+  out.byte(QUOTE);
+  const start = out.length;
+  if (!operator.write(info, out)) {
+    out.length = mark;
+    return false;
+  }
+  if (maxBytes !== undefined && out.length - start > maxBytes) out.length = start + maxBytes;
+  escapeJson(out, start);
+  out.byte(QUOTE);
+  return true;
+}
+
+const QUOTE = 34;
 
 /** The header names that a format reads, in lower case. Heads without readers need not be kept. */
 export interface HeaderNeeds {
   readonly request: Set<string>;
   readonly response: Set<string>;
   readonly trailers: Set<string>;
+  /** The bytes of the stream on the wire are read: they must be counted. */
+  wireBytes?: boolean;
 }
 
 /** A constant text. */

@@ -2,31 +2,50 @@
 
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { isFieldName } from '../../common/text/header-names.js';
+import { buildEach } from '../../common/errors/errors.js';
 import { didYouMean } from '../../common/text/suggest.js';
-import type { LogBuffer } from '../log-buffer.js';
 import { longFlags, shortFlags } from '../stream/response-flags.js';
-import { PROTOCOL_NAMES, Protocol, type StreamInfo, UNSET } from '../stream/stream-info.js';
-import { AddressOperator } from './address-operator.js';
+import { PROTOCOL_NAMES } from '../stream/stream-info.js';
+import { downstreamBytes, upstreamBytes } from './bytes-operators.js';
+import { CoalesceOperator, parseCoalesce } from './coalesce-operator.js';
+import { between, commonDuration } from './duration-operators.js';
+import {
+  address,
+  closeTypeText,
+  type Entry,
+  endpointId,
+  environment,
+  FlagsOperator,
+  filterState,
+  header,
+  headersBytes,
+  metadata,
+  number,
+  type OperatorCall,
+  oneWord,
+  responseCodeDetails,
+  streamId,
+  text,
+  time,
+  wireBytes,
+  withParameter,
+} from './entries.js';
 import { operatorError } from './format-error.js';
-import { HeaderOperator, type HeadName } from './header-operator.js';
-import { type HeaderNeeds, Literal, NumberOperator, type Operator, TextOperator } from './operator.js';
+import { grpcStatusOperator } from './grpc-status-operator.js';
+import {
+  AttemptedConnectionsOperator,
+  AttemptedHostsOperator,
+  address as hostAddress,
+  addressWithoutPort as hostAddressWithoutPort,
+  name as hostName,
+  nameWithoutPort as hostNameWithoutPort,
+  ofLastHost,
+} from './host-operators.js';
+import { metadataOperator } from './metadata-operator.js';
+import { type HeaderNeeds, Literal, type Operator } from './operator.js';
+import { pathOperator, queryParamOperator, queryParamsOperator } from './path-operators.js';
 import { type ReplyBody, ReplyBodyOperator } from './reply-body-operator.js';
-import { FormattedTimeOperator, IsoTimeOperator } from './time-operator.js';
 import { isUnimplementedOperator } from './unimplemented-operators.js';
-
-/** An operator as written in a format: %NAME(parameter):maxLength%. */
-export interface OperatorCall {
-  name: string;
-  /** The text between the brackets; undefined without brackets. */
-  parameter: string | undefined;
-  /** The number after the colon. */
-  maxLength: number | undefined;
-  /** The format's output is a header value. */
-  isInHeader: boolean;
-  /** Set in a format of local replies: their text. */
-  replyBody?: ReplyBody | undefined;
-}
 
 /** Creates the operator for a call and adds the headers that it reads to `needs`. Throws a BatonError for an invalid call. */
 export function createOperator(call: OperatorCall, needs: HeaderNeeds): Operator {
@@ -51,12 +70,6 @@ export function operatorNames(): string[] {
   return [...OPERATORS.keys()];
 }
 
-interface Entry {
-  parameter: 'none' | 'optional' | 'required';
-  length: boolean;
-  create(call: OperatorCall, needs: HeaderNeeds): Operator;
-}
-
 const LOCAL_REPLY_BODY = 'LOCAL_REPLY_BODY';
 /** Formats of other places do not have the text. */
 const NO_REPLY_BODY: ReplyBody = { text: '' };
@@ -69,8 +82,10 @@ const REPLY_BODY: Entry = {
 };
 
 const OPERATORS: ReadonlyMap<string, Entry> = new Map<string, Entry>([
-  ['START_TIME', time('utc')],
-  ['START_TIME_LOCAL', time('local')],
+  ['START_TIME', time((info) => info.startRealtimeMs, 'utc')],
+  ['START_TIME_LOCAL', time((info) => info.startRealtimeMs, 'local')],
+  ['EMIT_TIME', time(() => Date.now(), 'utc')],
+  ['EMIT_TIME_LOCAL', time(() => Date.now(), 'local')],
   ['REQ', header('request')],
   ['REQUEST_HEADER', header('request')],
   ['REQ_WITHOUT_QUERY', header('request', true)],
@@ -78,6 +93,25 @@ const OPERATORS: ReadonlyMap<string, Entry> = new Map<string, Entry>([
   ['RESPONSE_HEADER', header('response')],
   ['TRAILER', header('trailers')],
   ['RESPONSE_TRAILER', header('trailers')],
+  // As in Envoy: the same head, which a stream of this build always has.
+  ['STREAM_INFO_REQ', header('request')],
+  [
+    'PATH',
+    withParameter('optional', true, ({ parameter = '', maxLength }, needs) =>
+      pathOperator(parameter, maxLength, needs),
+    ),
+  ],
+  [
+    'QUERY_PARAM',
+    withParameter('required', true, (call, needs) => queryParamOperator(call.parameter!, call.maxLength, needs)),
+  ],
+  [
+    'QUERY_PARAMS',
+    withParameter('optional', true, ({ parameter = '', maxLength }, needs) =>
+      queryParamsOperator(parameter, maxLength, needs),
+    ),
+  ],
+  ['COALESCE', withParameter('required', true, coalesce)],
   ['PROTOCOL', text((info) => PROTOCOL_NAMES[info.protocol]!)],
   ['UPSTREAM_PROTOCOL', text((info) => PROTOCOL_NAMES[info.upstreamProtocol]!)],
   ['RESPONSE_CODE', number((info) => info.responseCode)],
@@ -91,200 +125,85 @@ const OPERATORS: ReadonlyMap<string, Entry> = new Map<string, Entry>([
   ['REQUEST_TX_DURATION', number((info) => between(info.startMonotonicMs, info.lastUpstreamTxMs))],
   ['RESPONSE_DURATION', number((info) => between(info.startMonotonicMs, info.firstUpstreamRxMs))],
   ['RESPONSE_TX_DURATION', number((info) => between(info.firstUpstreamRxMs, info.lastDownstreamTxMs))],
-  ['COMMON_DURATION', commonDuration()],
+  ['COMMON_DURATION', withParameter('required', false, ({ parameter }) => commonDuration(parameter!))],
+  ['UPSTREAM_CONNECTION_POOL_READY_DURATION', number((info) => between(info.tryStartMs, info.poolReadyMs))],
+  // Never in HTTP/1.1 and TCP.
+  ['ROUNDTRIP_DURATION', text(() => '')],
+  ['DOWNSTREAM_HANDSHAKE_DURATION', text(() => '')],
+  ['BYTES_RETRANSMITTED', number(() => 0)],
+  ['PACKETS_RETRANSMITTED', number(() => 0)],
+  ...wireBytes('DOWNSTREAM', downstreamBytes),
+  ...wireBytes('UPSTREAM', upstreamBytes),
+  ['REQUEST_HEADERS_BYTES', headersBytes('request')],
+  ['RESPONSE_HEADERS_BYTES', headersBytes('response')],
+  ['RESPONSE_TRAILERS_BYTES', headersBytes('trailers')],
+  [
+    'GRPC_STATUS',
+    withParameter('optional', false, ({ parameter = '' }, needs) => grpcStatusOperator(parameter, needs)),
+  ],
+  ['GRPC_STATUS_NUMBER', withParameter('none', false, (_call, needs) => grpcStatusOperator('NUMBER', needs))],
   ['UPSTREAM_HOST', text((info) => info.upstreamHost)],
+  ['UPSTREAM_HOST_NAME', text(ofLastHost(hostName))],
+  ['UPSTREAM_HOST_NAME_WITHOUT_PORT', text(ofLastHost(hostNameWithoutPort))],
+  ['UPSTREAM_HOSTS_ATTEMPTED', withParameter('none', false, () => new AttemptedHostsOperator(hostAddress))],
+  [
+    'UPSTREAM_HOSTS_ATTEMPTED_WITHOUT_PORT',
+    withParameter('none', false, () => new AttemptedHostsOperator(hostAddressWithoutPort)),
+  ],
+  ['UPSTREAM_HOST_NAMES_ATTEMPTED', withParameter('none', false, () => new AttemptedHostsOperator(hostName))],
+  [
+    'UPSTREAM_HOST_NAMES_ATTEMPTED_WITHOUT_PORT',
+    withParameter('none', false, () => new AttemptedHostsOperator(hostNameWithoutPort)),
+  ],
+  ['UPSTREAM_CONNECTION_ID', number((info) => info.upstreamConnectionId)],
+  ['UPSTREAM_CONNECTION_IDS_ATTEMPTED', withParameter('none', false, () => new AttemptedConnectionsOperator())],
   ['UPSTREAM_CLUSTER', text((info) => info.upstreamCluster?.observabilityName ?? '')],
   ['UPSTREAM_CLUSTER_RAW', text((info) => info.upstreamCluster?.name ?? '')],
   ...address('UPSTREAM_LOCAL', (info) => info.upstreamLocalAddress),
   ...address('UPSTREAM_REMOTE', (info) => info.upstreamRemoteAddress),
+  ['UPSTREAM_REMOTE_ADDRESS_ENDPOINT_ID', endpointId((info) => info.upstreamRemoteAddress)],
   ['UPSTREAM_REQUEST_ATTEMPT_COUNT', number((info) => info.attemptCount)],
   ['UPSTREAM_TRANSPORT_FAILURE_REASON', text((info) => oneWord(info.upstreamTransportFailureReason))],
+  ['DOWNSTREAM_TRANSPORT_FAILURE_REASON', text(() => '')],
+  [
+    'UPSTREAM_DETECTED_CLOSE_TYPE',
+    text((info) => (info.host === undefined ? '' : closeTypeText(info.upstreamCloseType))),
+  ],
+  ['DOWNSTREAM_DETECTED_CLOSE_TYPE', text((info) => closeTypeText(info.downstreamCloseType))],
+  ['UPSTREAM_LOCAL_CLOSE_REASON', text((info) => info.upstreamLocalCloseReason)],
+  ['DOWNSTREAM_LOCAL_CLOSE_REASON', text((info) => info.downstreamLocalCloseReason)],
   ...address('DOWNSTREAM_REMOTE', (info) => info.downstreamRemoteAddress),
   ...address('DOWNSTREAM_DIRECT_REMOTE', (info) => info.downstreamDirectRemoteAddress),
   ...address('DOWNSTREAM_LOCAL', (info) => info.downstreamLocalAddress),
   ...address('DOWNSTREAM_DIRECT_LOCAL', (info) => info.downstreamDirectLocalAddress),
+  ['DOWNSTREAM_LOCAL_ADDRESS_ENDPOINT_ID', endpointId((info) => info.downstreamLocalAddress)],
+  ['DOWNSTREAM_DIRECT_LOCAL_ADDRESS_ENDPOINT_ID', endpointId((info) => info.downstreamDirectLocalAddress)],
   ['CONNECTION_ID', number((info) => info.connectionId)],
   ['CONNECTION_TERMINATION_DETAILS', text((info) => info.connectionTerminationDetails)],
   ['REQUESTED_SERVER_NAME', text((info) => info.requestedServerName)],
   ['ROUTE_NAME', text((info) => info.routeName)],
   ['VIRTUAL_HOST_NAME', text((info) => info.virtualHostName)],
+  ['VIRTUAL_CLUSTER_NAME', text((info) => info.virtualClusterName)],
+  ['FILTER_CHAIN_NAME', text((info) => info.chain?.filterChainName ?? '')],
+  ['ACCESS_LOG_TYPE', text((info) => info.accessLogType)],
+  ['METADATA', withParameter('required', true, ({ parameter, maxLength }) => metadataOperator(parameter!, maxLength))],
+  ['DYNAMIC_METADATA', metadata('DYNAMIC', true)],
+  ['CLUSTER_METADATA', metadata('CLUSTER', true)],
+  ['UPSTREAM_METADATA', metadata('UPSTREAM_HOST', false)],
+  ['FILTER_STATE', filterState(false)],
+  ['UPSTREAM_FILTER_STATE', filterState(true)],
+  // No filter of this build sets flags, and no tracer makes IDs.
+  ['CUSTOM_FLAGS', withParameter('none', false, () => new Literal(''))],
+  ['TRACE_ID', text(() => '')],
+  ['SPAN_ID', text(() => '')],
+  ['UNIQUE_ID', text(() => randomUUID())],
   ['STREAM_ID', streamId()],
   ['HOSTNAME', { parameter: 'none', length: false, create: () => new Literal(hostname() || '-') }],
   ['ENVIRONMENT', environment()],
 ]);
 
-function text(get: (info: StreamInfo) => string): Entry {
-  return { parameter: 'none', length: false, create: () => new TextOperator(get) };
-}
-
-function number(get: (info: StreamInfo) => number): Entry {
-  return { parameter: 'none', length: false, create: () => new NumberOperator(get) };
-}
-
-function header(head: HeadName, withoutQuery = false): Entry {
-  return {
-    parameter: 'required',
-    length: true,
-    create({ name, parameter, maxLength, isInHeader }, needs) {
-      const names = parameter!.split('?');
-      if (names.length > 2)
-        throw operatorError(`operator %${name}% takes one alternative header, not ${names.length - 1}`);
-      for (const header of names) {
-        if (!isFieldName(header.replace(/^:/, '')))
-          throw operatorError(`operator %${name}% names an invalid header '${header}'`);
-        needs[head].add(header.toLowerCase());
-      }
-      return new HeaderOperator({ head, names, maxBytes: maxLength, withoutQuery, isInHeader });
-    },
-  };
-}
-
-/** The stream ID is the x-request-id. That of a TCP connection is a UUID, made when it is first logged. */
-function streamId(): Entry {
-  const byHeader = header('request');
-  return {
-    parameter: 'none',
-    length: false,
-    create: (call, needs) => new StreamIdOperator(byHeader.create({ ...call, parameter: 'x-request-id' }, needs)),
-  };
-}
-
-class StreamIdOperator implements Operator {
-  readonly isNumber = false;
-  readonly #header: Operator;
-
-  constructor(header: Operator) {
-    this.#header = header;
-  }
-
-  write(info: StreamInfo, out: LogBuffer): boolean {
-    if (info.protocol !== Protocol.None || info.requestHeaders !== undefined) return this.#header.write(info, out);
-    info.streamId ||= randomUUID();
-    out.text(info.streamId);
-    return true;
-  }
-}
-
-function time(zone: 'utc' | 'local'): Entry {
-  return {
-    parameter: 'optional',
-    length: false,
-    create: ({ parameter }) =>
-      parameter === undefined || parameter === ''
-        ? new IsoTimeOperator(zone)
-        : new FormattedTimeOperator(parameter, zone),
-  };
-}
-
-/** Returns the operators NAME_ADDRESS, NAME_ADDRESS_WITHOUT_PORT and NAME_PORT. */
-function address(name: string, get: (info: StreamInfo) => string): [string, Entry][] {
-  const part = (which: 'host' | 'port'): Entry => ({
-    parameter: 'none',
-    length: false,
-    create: () => new AddressOperator(get, which),
-  });
-  return [
-    [`${name}_ADDRESS`, text(get)],
-    [`${name}_ADDRESS_WITHOUT_PORT`, part('host')],
-    [`${name}_PORT`, part('port')],
-  ];
-}
-
-function responseCodeDetails(): Entry {
-  return {
-    parameter: 'optional',
-    length: false,
-    create({ name, parameter }) {
-      if (parameter === undefined || parameter === '')
-        return new TextOperator((info) => oneWord(info.responseCodeDetails));
-      if (parameter === 'ALLOW_WHITESPACES') return new TextOperator((info) => info.responseCodeDetails);
-      throw operatorError(`operator %${name}% takes ALLOW_WHITESPACES, not '${parameter}'`);
-    },
-  };
-}
-
-/** Replaces spaces, so that a line can be split at its spaces. */
-function oneWord(text: string): string {
-  return text.includes(' ') ? text.replaceAll(' ', '_') : text;
-}
-
-/** Points in time for %COMMON_DURATION(FROM:TO:ms)%. */
-const TIME_POINTS: ReadonlyMap<string, (info: StreamInfo) => number> = new Map([
-  ['DS_RX_BEG', (info: StreamInfo) => info.startMonotonicMs],
-  ['DS_RX_END', (info: StreamInfo) => info.lastDownstreamRxMs],
-  ['US_TX_BEG', (info: StreamInfo) => info.firstUpstreamTxMs],
-  ['US_TX_END', (info: StreamInfo) => info.lastUpstreamTxMs],
-  ['US_RX_BEG', (info: StreamInfo) => info.firstUpstreamRxMs],
-  ['US_RX_END', (info: StreamInfo) => info.lastUpstreamRxMs],
-  ['DS_TX_BEG', (info: StreamInfo) => info.firstDownstreamTxMs],
-  ['DS_TX_END', (info: StreamInfo) => info.lastDownstreamTxMs],
-]);
-const PER_MILLISECOND: ReadonlyMap<string, number> = new Map([
-  ['ms', 1],
-  ['us', 1e3],
-  ['ns', 1e6],
-]);
-
-function commonDuration(): Entry {
-  return {
-    parameter: 'required',
-    length: false,
-    create({ name, parameter }) {
-      const [from = '', to = '', precision = 'ms', ...rest] = parameter!.split(':');
-      const begin = TIME_POINTS.get(from);
-      const end = TIME_POINTS.get(to);
-      const factor = PER_MILLISECOND.get(precision);
-      if (begin === undefined || end === undefined || factor === undefined || rest.length > 0) {
-        throw operatorError(
-          `operator %${name}% takes FROM:TO:PRECISION of ${[...TIME_POINTS.keys()].join(' ')} and ms, us or ns, not '${parameter}'`,
-        );
-      }
-      return new NumberOperator((info) => {
-        const duration = between(begin(info), end(info));
-        return duration < 0 ? duration : duration * factor;
-      });
-    },
-  };
-}
-
-function environment(): Entry {
-  return {
-    parameter: 'required',
-    length: true,
-    create({ name, parameter, maxLength, isInHeader }) {
-      const value = (process.env[parameter!] ?? '-').slice(0, maxLength);
-      if (isInHeader && /[\r\n]/.test(value)) {
-        throw operatorError(
-          `operator %${name}(${parameter})% has a value with a line break, which no header can contain`,
-        );
-      }
-      return new Literal(value);
-    },
-  };
-}
-
-/** Returns the milliseconds between two points in time, or UNSET if one of them is not set. */
-function between(from: number, to: number): number {
-  return from === UNSET || to < from ? UNSET : to - from;
-}
-
-/** Writes flags as text. The last text is cached, because most streams have none or the same as the previous stream. */
-class FlagsOperator implements Operator {
-  readonly isNumber = false;
-  readonly #format: (flags: number) => string;
-  #flags = 0;
-  #text = '-';
-
-  constructor(format: (flags: number) => string) {
-    this.#format = format;
-  }
-
-  write(info: StreamInfo, out: LogBuffer): boolean {
-    if (info.responseFlags !== this.#flags) {
-      this.#flags = info.responseFlags;
-      this.#text = this.#format(this.#flags);
-    }
-    out.text(this.#text);
-    return true;
-  }
+/** Creates the operators in `operators` and adds what they read to `needs`. */
+function coalesce({ parameter, maxLength, ...rest }: OperatorCall, needs: HeaderNeeds): Operator {
+  const operators = buildEach(parseCoalesce(parameter!), (call) => createOperator({ ...rest, ...call }, needs));
+  return new CoalesceOperator(operators, maxLength);
 }

@@ -1,4 +1,5 @@
-// %START_TIME% and %START_TIME_LOCAL%: the start of a stream, in ISO form or in a strftime-like format.
+// %START_TIME%, %EMIT_TIME% and their _LOCAL forms: the start of a stream or the time of the log line, in ISO form or in a
+// strftime-like format.
 //
 // The text is rendered once per second; within the second only the digits of the fraction are updated.
 
@@ -9,30 +10,36 @@ import type { StreamInfo } from '../stream/stream-info.js';
 import { operatorError } from './format-error.js';
 import type { Operator } from './operator.js';
 
+/** Returns milliseconds since 1970. */
+export type GetTime = (info: StreamInfo) => number;
+
 /** Writes `2016-04-15T20:17:00.310Z`, or the offset of the local zone instead of Z. */
 export class IsoTimeOperator implements Operator {
   readonly isNumber = false;
+  readonly #get: GetTime;
   readonly #moment: Moment;
   readonly #zone: Zone;
   /** The text of the current second. It contains the digits of the millisecond. */
   #text: DataView = new DataView(new ArrayBuffer(0));
   #millisecond = -1;
 
-  constructor(zone: Zone) {
+  constructor(get: GetTime, zone: Zone) {
+    this.#get = get;
     this.#moment = new Moment(zone);
     this.#zone = zone;
   }
 
   write(info: StreamInfo, out: LogBuffer): boolean {
     const moment = this.#moment;
-    if (moment.at(info.startRealtimeMs)) {
+    const time = this.#get(info);
+    if (moment.at(time)) {
       const date = `${moment.year}-${pad2(moment.month)}-${pad2(moment.day)}`;
       const zone = this.#zone === 'utc' ? 'Z' : moment.offset(':');
       this.#text = viewOf(encoder.encode(`${date}T${moment.clock}.000${zone}`));
       this.#millisecond = 0;
     }
     const text = this.#text;
-    const millisecond = (info.startRealtimeMs - moment.epochSecond * 1000) | 0;
+    const millisecond = (time - moment.epochSecond * 1000) | 0;
     if (millisecond !== this.#millisecond) {
       this.#millisecond = millisecond;
       text.setUint8(20, 48 + ((millisecond / 100) | 0));
@@ -49,13 +56,15 @@ type Part = ((moment: Moment) => string) | number;
 
 export class FormattedTimeOperator implements Operator {
   readonly isNumber = false;
+  readonly #get: GetTime;
   readonly #moment: Moment;
   readonly #parts: readonly Part[];
   /** The texts of the current second, by part. */
   readonly #texts: string[] = [];
 
   /** Throws a BatonError for a specifier that is unknown or would break the line. */
-  constructor(format: string, zone: Zone) {
+  constructor(get: GetTime, format: string, zone: Zone) {
+    this.#get = get;
     this.#moment = new Moment(zone);
     this.#parts = parseTimeFormat(format);
   }
@@ -64,7 +73,8 @@ export class FormattedTimeOperator implements Operator {
     const moment = this.#moment;
     const parts = this.#parts;
     const texts = this.#texts;
-    if (moment.at(info.startRealtimeMs)) {
+    const time = this.#get(info);
+    if (moment.at(time)) {
       for (let i = 0; i < parts.length; i++) {
         const part = parts[i]!;
         texts[i] = typeof part === 'number' ? '' : part(moment);
@@ -72,7 +82,7 @@ export class FormattedTimeOperator implements Operator {
     }
     for (let i = 0; i < parts.length; i++) {
       const part = parts[i]!;
-      if (typeof part === 'number') writeFraction(info.startRealtimeMs - moment.epochSecond * 1000, part, out);
+      if (typeof part === 'number') writeFraction(time - moment.epochSecond * 1000, part, out);
       else out.text(texts[i]!);
     }
     return true;

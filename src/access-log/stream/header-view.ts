@@ -19,6 +19,8 @@ export interface HeaderView {
   readonly scheme: '' | 'http' | 'https';
   /** In a response; otherwise 0. */
   readonly status: number;
+  /** Bytes of all names and values. */
+  readonly fieldBytes: number;
   /** Returns the index of the first field with this name at or after `from`, or -1. */
   find(key: HeaderKey, from?: number): number;
   /** Returns the index of the next field with the name of the field at `index`, or -1. */

@@ -2,10 +2,14 @@
 //
 // An object is reused for many streams: its owner calls reset() and sets the fields as they become known.
 
+import type { Metadata } from '../../config/generated/api.js';
 import type { ConnectionSecurity } from '../../io/tls/connection-security.js';
 import type { DetectedProtocols } from '../../io/tls/detected-protocols.js';
+import { DynamicMetadata } from './dynamic-metadata.js';
+import { FilterState } from './filter-state.js';
 import type { HeaderView } from './header-view.js';
 import { ResponseFlag } from './response-flags.js';
+import { StreamBytes } from './stream-bytes.js';
 
 /** See PROTOCOL_NAMES for the texts. */
 export const enum Protocol {
@@ -37,11 +41,41 @@ export interface DownstreamProperties {
   readonly detected: DetectedProtocols | undefined;
 }
 
-/** The names of a cluster in logs. */
+/** A cluster in logs. */
 export interface ClusterNames {
   readonly name: string;
   /** alt_stat_name, or else `name`. */
   readonly observabilityName: string;
+  readonly metadata?: Metadata | undefined;
+}
+
+/** A host in logs. */
+export interface HostNames {
+  /** `127.0.0.1:80`, `[::1]:80` or a path. */
+  readonly address: string;
+  /** '': it has only an address. */
+  readonly hostname: string;
+  readonly metadata: Metadata | undefined;
+}
+
+/** A route in logs. */
+export interface RouteNames {
+  readonly metadata: Metadata | undefined;
+  readonly virtualHostMetadata: Metadata | undefined;
+}
+
+/** The filter chain of a connection, in logs. */
+export interface ChainNames {
+  readonly filterChainName: string;
+  readonly metadata: Metadata | undefined;
+  readonly listenerMetadata: Metadata | undefined;
+}
+
+/** How a connection ended, or Normal while it is open. */
+export const enum CloseType {
+  Normal = 0,
+  LocalReset = 1,
+  RemoteReset = 2,
 }
 
 /** Until they are known, texts are empty, times UNSET and heads undefined. Times are in milliseconds. */
@@ -72,12 +106,25 @@ export class StreamInfo {
   responseHeaders: HeaderView | undefined = undefined;
   responseTrailers: HeaderView | undefined = undefined;
 
+  /** The record that caused this: one of the API's AccessLogType. */
+  accessLogType: 'NotSet' | 'DownstreamEnd' | 'TcpConnectionEnd' = 'NotSet';
+
   routeName = '';
   virtualHostName = '';
+  virtualClusterName = '';
+  route: RouteNames | undefined = undefined;
+  chain: ChainNames | undefined = undefined;
   /** The selected cluster. */
   upstreamCluster: ClusterNames | undefined = undefined;
   /** The host of the last try, as `127.0.0.1:80`, `[::1]:80` or a path. */
   upstreamHost = '';
+  /** The host of `upstreamHost`. */
+  host: HostNames | undefined = undefined;
+  /** The hosts of the tries before the last one, and the IDs of their connections (0: none); absent without retries. */
+  earlierHosts: (HostNames | undefined)[] | undefined = undefined;
+  earlierConnectionIds: number[] | undefined = undefined;
+  /** The connection of the last try; 0: none. */
+  upstreamConnectionId = 0;
   upstreamLocalAddress = '';
   /** upstreamHost, once it is connected. */
   upstreamRemoteAddress = '';
@@ -95,6 +142,17 @@ export class StreamInfo {
   streamId = '';
   connectionTerminationDetails = '';
   requestedServerName = '';
+  /** How the connections ended, and why this side closed them; '' if it did not. */
+  downstreamCloseType: CloseType = CloseType.Normal;
+  upstreamCloseType: CloseType = CloseType.Normal;
+  downstreamLocalCloseReason = '';
+  upstreamLocalCloseReason = '';
+
+  /** Bytes between the client and this server; undefined: they are not counted. */
+  downstreamBytes: StreamBytes | undefined = undefined;
+  /** Bytes of all tries that have ended, and of the running one. */
+  readonly upstreamBytes = new StreamBytes();
+  runningTryBytes: StreamBytes | undefined = undefined;
 
   /** Monotonic times. Downstream: last byte of the request received, first and last byte of the response sent. */
   lastDownstreamRxMs = UNSET;
@@ -104,7 +162,41 @@ export class StreamInfo {
   firstUpstreamTxMs = UNSET;
   lastUpstreamTxMs = UNSET;
   firstUpstreamRxMs = UNSET;
+  firstUpstreamBodyRxMs = UNSET;
   lastUpstreamRxMs = UNSET;
+  /** When the client's connection began and ended. */
+  connectionStartMs = UNSET;
+  connectionEndMs = UNSET;
+  /** The last try: when it began, when it got a connection or none, and when that connection began to connect and was connected. */
+  tryStartMs = UNSET;
+  poolReadyMs = UNSET;
+  upstreamConnectStartMs = UNSET;
+  upstreamConnectEndMs = UNSET;
+
+  #dynamicMetadata: DynamicMetadata | undefined;
+  #filterState: FilterState | undefined;
+
+  /** What filters have set; undefined: nothing. */
+  get dynamicMetadata(): DynamicMetadata | undefined {
+    return this.#dynamicMetadata;
+  }
+
+  /** What filters have set; undefined: nothing. */
+  get filterState(): FilterState | undefined {
+    return this.#filterState;
+  }
+
+  /** Returns the dynamic metadata to add to. */
+  ownDynamicMetadata(): DynamicMetadata {
+    this.#dynamicMetadata ??= new DynamicMetadata();
+    return this.#dynamicMetadata;
+  }
+
+  /** Returns the filter state to add to. */
+  ownFilterState(): FilterState {
+    this.#filterState ??= new FilterState();
+    return this.#filterState;
+  }
 
   /** The client's address: inferred, or else that of the connection. */
   get downstreamRemoteAddress(): string {
@@ -132,6 +224,18 @@ export class StreamInfo {
 
   /** Called before a retry: resets what belongs to the previous try. */
   resetTry(): void {
+    this.earlierHosts ??= [];
+    this.earlierConnectionIds ??= [];
+    this.earlierHosts.push(this.host);
+    this.earlierConnectionIds.push(this.upstreamConnectionId);
+    this.host = undefined;
+    this.upstreamConnectionId = 0;
+    this.upstreamCloseType = CloseType.Normal;
+    this.upstreamLocalCloseReason = '';
+    this.poolReadyMs = UNSET;
+    this.upstreamConnectStartMs = UNSET;
+    this.upstreamConnectEndMs = UNSET;
+    this.firstUpstreamBodyRxMs = UNSET;
     this.upstreamProtocol = Protocol.None;
     this.upstreamHost = '';
     this.upstreamLocalAddress = '';
@@ -150,6 +254,13 @@ export class StreamInfo {
     this.lastDownstreamTxMs = UNSET;
     this.lastUpstreamTxMs = UNSET;
     this.lastUpstreamRxMs = UNSET;
+  }
+
+  /** Adds the bytes of the running try, which has ended. */
+  tryEnded(): void {
+    if (this.runningTryBytes === undefined) return;
+    this.upstreamBytes.add(this.runningTryBytes);
+    this.runningTryBytes = undefined;
   }
 
   /** Prepares the object for a stream that begins now. */
@@ -171,8 +282,16 @@ export class StreamInfo {
     this.responseTrailers = undefined;
     this.routeName = '';
     this.virtualHostName = '';
+    this.virtualClusterName = '';
+    this.accessLogType = 'NotSet';
+    this.route = undefined;
+    this.chain = undefined;
     this.upstreamCluster = undefined;
     this.upstreamHost = '';
+    this.host = undefined;
+    this.earlierHosts = undefined;
+    this.earlierConnectionIds = undefined;
+    this.upstreamConnectionId = 0;
     this.upstreamLocalAddress = '';
     this.upstreamRemoteAddress = '';
     this.upstreamTransportFailureReason = '';
@@ -184,6 +303,22 @@ export class StreamInfo {
     this.streamId = '';
     this.connectionTerminationDetails = '';
     this.requestedServerName = '';
+    this.downstreamCloseType = CloseType.Normal;
+    this.upstreamCloseType = CloseType.Normal;
+    this.downstreamLocalCloseReason = '';
+    this.upstreamLocalCloseReason = '';
+    this.downstreamBytes = undefined;
+    this.upstreamBytes.reset();
+    this.runningTryBytes = undefined;
+    this.firstUpstreamBodyRxMs = UNSET;
+    this.connectionStartMs = UNSET;
+    this.connectionEndMs = UNSET;
+    this.tryStartMs = UNSET;
+    this.poolReadyMs = UNSET;
+    this.upstreamConnectStartMs = UNSET;
+    this.upstreamConnectEndMs = UNSET;
+    this.#dynamicMetadata = undefined;
+    this.#filterState = undefined;
     this.lastDownstreamRxMs = UNSET;
     this.firstDownstreamTxMs = UNSET;
     this.lastDownstreamTxMs = UNSET;

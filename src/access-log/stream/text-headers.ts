@@ -51,6 +51,11 @@ export class TextHeaders implements HeaderView {
     return this.#names.indexOf(key.name, from);
   }
 
+  get fieldBytes(): number {
+    const values = (this.#ends.at(-1) ?? this.pathEnd) - this.pathEnd;
+    return this.#names.reduce((sum, name) => sum + name.length, values);
+  }
+
   findNext(key: HeaderKey, index: number): number {
     return this.find(key, index + 1);
   }

@@ -1,6 +1,6 @@
 // Implemented fields of access loggers and their formats.
 
-import { FORMATTER, ONLY_FORMATTER } from './common.js';
+import { FORMATTERS, ONLY_FORMATTERS } from './common.js';
 import { accepted, byValue, type ImplementedTable, obeyed, onlyExtension, refused } from './table.js';
 
 export const ACCESS_LOG: ImplementedTable = {
@@ -93,7 +93,7 @@ export const ACCESS_LOG: ImplementedTable = {
     omit_empty_values: true,
     content_type: true,
     json_format_options: accepted('its only field has no effect'),
-    formatters: onlyExtension(FORMATTER, ONLY_FORMATTER),
+    formatters: onlyExtension(FORMATTERS, ONLY_FORMATTERS),
   },
   'envoy.config.core.v3.JsonFormatOptions': { sort_properties: accepted('properties are sorted in any case') },
 };

@@ -14,9 +14,10 @@ import {
 /** Why neither the bootstrap nor a cluster can set a DNS resolver. */
 export const RESOLVER = 'the name servers in /etc/resolv.conf are used: leave it out';
 
-/** The only extension of `formatters`: its operator is one of the built-in ones. */
-export const FORMATTER = 'envoy.formatter.req_without_query';
-export const ONLY_FORMATTER = 'only the built-in operators of formats and %REQ_WITHOUT_QUERY% are implemented';
+/** The extensions of `formatters`: their operators are built-in ones. */
+export const FORMATTERS = ['envoy.formatter.metadata', 'envoy.formatter.req_without_query'];
+export const ONLY_FORMATTERS =
+  'only the built-in operators of formats, %METADATA% and %REQ_WITHOUT_QUERY% are implemented';
 
 /** The only extension of resolvers: the name servers in /etc/resolv.conf are those of c-ares too. */
 export const CARES = 'envoy.network.dns_resolver.cares';
@@ -36,9 +37,7 @@ export const COMMON: ImplementedTable = {
   'envoy.config.core.v3.Pipe': obeyed('path', 'mode'),
   'envoy.config.core.v3.Locality': obeyed('region', 'zone', 'sub_zone'),
   'envoy.config.core.v3.Metadata': {
-    filter_metadata: accepted(
-      'for endpoints, `canary` in `envoy.lb` is obeyed; no filter or load balancer of this build reads other metadata',
-    ),
+    filter_metadata: true,
     ...notImplemented('typed_filter_metadata'),
   },
   'envoy.config.core.v3.DataSource': {
@@ -71,7 +70,7 @@ export const COMMON: ImplementedTable = {
   'envoy.config.core.v3.HttpService': {
     http_uri: true,
     request_headers_to_add: true,
-    formatters: onlyExtension(FORMATTER, ONLY_FORMATTER),
+    formatters: onlyExtension(FORMATTERS, ONLY_FORMATTERS),
   },
   'envoy.config.core.v3.DnsResolverOptions': notImplemented('use_tcp_for_dns_lookups', 'no_default_search_domain'),
   'envoy.config.core.v3.HttpUri': obeyed('uri', 'cluster', 'timeout'),

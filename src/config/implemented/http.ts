@@ -1,6 +1,6 @@
 // Implemented fields of the HTTP connection manager and its HTTP filters.
 
-import { FORMATTER, ONLY_FORMATTER } from './common.js';
+import { FORMATTERS, ONLY_FORMATTERS } from './common.js';
 import {
   accepted,
   byValue,
@@ -201,7 +201,7 @@ export const HTTP: ImplementedTable = {
     ),
     response_trailers_mutations: refused(NO_TRAILERS),
     request_trailers_mutations: refused(NO_TRAILERS),
-    formatters: onlyExtension(FORMATTER, ONLY_FORMATTER),
+    formatters: onlyExtension(FORMATTERS, ONLY_FORMATTERS),
   },
   'envoy.config.common.mutation_rules.v3.HeaderMutation': {
     remove: true,

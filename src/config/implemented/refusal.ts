@@ -17,7 +17,7 @@ export function refusalOf(row: AnyRow | undefined, value: unknown, catalog: Exte
   if ('refused' in row) return { what: 'field', reason: row.refused };
   if ('only' in row) {
     const found = (Array.isArray(value) ? value : [value]) as readonly (Message | null)[];
-    const isOther = found.some((each) => each !== null && extensionIn(each, catalog) !== row.only);
+    const isOther = found.some((each) => each !== null && !row.only.includes(String(extensionIn(each, catalog))));
     return isOther ? { what: 'field', reason: row.otherwise } : undefined;
   }
   if ('onlyEmpty' in row) {

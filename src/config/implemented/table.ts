@@ -35,8 +35,8 @@ export interface Accepted {
 }
 
 export interface OnlyExtension {
-  /** Canonical name of the extension. */
-  readonly only: string;
+  /** Canonical names of the extensions. */
+  readonly only: readonly string[];
   readonly otherwise: string;
 }
 
@@ -89,8 +89,8 @@ export function accepted(note: string): Accepted {
 }
 
 /** For a field whose message has a name and a typed_config. */
-export function onlyExtension(only: string, otherwise: string): OnlyExtension {
-  return { only, otherwise };
+export function onlyExtension(only: string | readonly string[], otherwise: string): OnlyExtension {
+  return { only: typeof only === 'string' ? [only] : only, otherwise };
 }
 
 export function onlyEmpty(otherwise: string): OnlyEmpty {

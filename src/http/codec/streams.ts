@@ -5,6 +5,7 @@
 // returns. So are headers, unless HeaderBlock.retain() is called.
 
 import { ResponseFlag } from '../../access-log/stream/response-flags.js';
+import type { StreamBytes } from '../../access-log/stream/stream-bytes.js';
 import type { Protocol } from '../../access-log/stream/stream-info.js';
 import type { CounterSlot } from '../../stats/layout.js';
 import type { HeaderBlock } from '../headers/header-block.js';
@@ -81,6 +82,14 @@ export interface RequestDecoder {
 export interface ResponseEncoder {
   /** The protocol version of the request. */
   readonly protocol: Protocol;
+  /** Counts the bytes of the request and of its response. Undefined: the codec does not count. Valid until the stream ends. */
+  readonly bytes?: StreamBytes;
+  /**
+   * Delays the end of the response, so that the caller can read `bytes` after the last byte was sent: after headers(), data() or
+   * trailers() ended it, releaseEnd() completes the exchange. Present if `bytes` is.
+   */
+  holdEnd?(): void;
+  releaseEnd?(): void;
   /** Sends 100 Continue to a client that waits before it sends its body (Expect: 100-continue). */
   sendContinue(): void;
   /** Sends a 1xx head; the final response follows. */
@@ -103,6 +112,8 @@ export interface ResponseEncoder {
 export interface RequestEncoder {
   /** The protocol version of the upstream connection. */
   readonly protocol: Protocol;
+  /** As in ResponseEncoder. Valid until the caller begins another stream. */
+  readonly bytes?: StreamBytes;
   headers(headers: HeaderBlock, endStream: boolean): void;
   data(offset: number, length: number, endStream: boolean): void;
   trailers(trailers: HeaderBlock): void;

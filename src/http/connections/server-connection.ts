@@ -78,6 +78,7 @@ export class ServerConnection
     info.connectionId = this.socket.serial;
     info.scheme = this.scheme;
     info.downstream = this.socket;
+    info.connectionStartMs = this.socket.startMonotonicMs;
   }
 
   get activeRequests(): number {

@@ -125,7 +125,10 @@ export function endsBody(bytes: Uint8Array, at: number, end: number): boolean {
 }
 export const BODY_END_BYTES = 7;
 
-/** Sends one chunk, and with `isLast` the end of the body. Sends no chunk for `length` 0, because an empty chunk ends the body. */
+/**
+ * Sends one chunk, and with `isLast` the end of the body. Sends no chunk for `length` 0, because an empty chunk ends the body. Returns the
+ * number of bytes sent.
+ */
 export function sendChunk(
   sink: ByteSink,
   memory: Memory,
@@ -133,16 +136,20 @@ export function sendChunk(
   offset: number,
   length: number,
   isLast: boolean,
-): void {
+): number {
+  let sent = 0;
   if (length > 0) {
     const sizeLength = hexDigits(length) + 2;
     const size = memory.scratch(sizeLength);
     writeSize(memory.bytes, size, sizeLength, length);
     sink.send(size, sizeLength);
     sink.send(offset, length);
+    sent = sizeLength + length;
   }
   const behind = isLast ? (length > 0 ? lines.lastChunkAfterData : lines.lastChunk) : lines.crlf;
-  if (length > 0 || isLast) sink.send(behind.start, behind.length);
+  if (length === 0 && !isLast) return 0;
+  sink.send(behind.start, behind.length);
+  return sent + behind.length;
 }
 
 function hexDigits(value: number): number {

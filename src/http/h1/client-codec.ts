@@ -79,6 +79,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     this.#canReuse = true;
     this.#hasSurplus = false;
     this.#beginning = this.memory.step;
+    this.bytes.reset();
     return this;
   }
 
@@ -124,7 +125,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
         this.writing = Writing.Chunked;
       }
     }
-    sendRequestHead(this.sink, this.shared, headers, skip, tail);
+    sendRequestHead(this.sink, this.shared, headers, skip, tail, this.bytes);
     if (endStream) this.completeWriting();
   }
 
@@ -143,6 +144,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     const head = this.head!;
     const decoder = this.decoder!;
     const { status } = head;
+    this.countHead(head);
     this.#protocol = head.minorVersion === 0 ? Protocol.Http10 : Protocol.Http11;
     if (this.writing === Writing.Head) {
       this.fail(H1Error.Unrequested);

@@ -4,6 +4,7 @@
 // end of the exchange) are in the codec's state when the callback returns. Bytes that cannot be handled yet are held. While any are held,
 // the connection is not read, so at most the bytes of one receive event are held.
 
+import { StreamBytes } from '../../access-log/stream/stream-bytes.js';
 import { HeldBytes } from '../../io/held-bytes.js';
 import type { Memory } from '../../io/memory.js';
 import { getLogger } from '../../log/logger.js';
@@ -65,6 +66,7 @@ const SHARE = 256;
 const HEAD_STEPS = 15;
 /** Every 4 KiB sent count as a step, because the send queue reports a blocked peer only after the turn. */
 const SENT_STEP_SHIFT = 12;
+const EMPTY_LINE_BYTES = 2;
 
 export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDecoder> implements ConnectionCodec {
   protected readonly memory: Memory;
@@ -74,6 +76,8 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   protected readonly limits: Http1Options;
   readonly #kind: HeadKind;
 
+  /** Of the current exchange. */
+  readonly bytes = new StreamBytes();
   protected decoder: Decoder | undefined;
   /** The head of the received message. */
   protected head: HeaderBlock | undefined;
@@ -199,17 +203,19 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     this.#share -= length >>> SENT_STEP_SHIFT;
     switch (this.writing) {
       case Writing.Chunked:
-        sendChunk(this.sink, this.memory, this.shared.lines, offset, length, endStream);
+        this.bytes.sent += sendChunk(this.sink, this.memory, this.shared.lines, offset, length, endStream);
         break;
       case Writing.Length: {
         const allowed = Math.min(length, this.#writeLeft);
         if (allowed > 0) this.sink.send(offset, allowed);
+        this.bytes.sent += allowed;
         this.#writeLeft -= allowed;
         if (allowed < length || (endStream && this.#writeLeft > 0)) return this.#breakLength();
         break;
       }
       case Writing.Raw:
         if (length > 0) this.sink.send(offset, length);
+        this.bytes.sent += length;
         break;
       case Writing.Nothing:
         break;
@@ -222,7 +228,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   /** Ends the sent message with trailer fields, or without them if the body is not chunked. */
   trailers(trailers: HeaderBlock): void {
     if (this.writing === Writing.Chunked && this.limits.dropsTrailers !== true) {
-      sendTrailers(this.sink, this.shared, trailers);
+      sendTrailers(this.sink, this.shared, trailers, this.bytes);
       this.completeWriting();
     } else this.data(0, 0, true);
   }
@@ -390,6 +396,14 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     this.#syncSink();
   }
 
+  /** Counts the fields of a received head, as Envoy does: each with a colon and a line end. */
+  protected countHead(head: HeaderBlock): void {
+    const { headEnd, size, startLineEnd } = head;
+    const first = size > 0 ? head.nameStart(0) : startLineEnd;
+    // Fields lie side by side, with a space after each colon.
+    this.bytes.headersReceived += headEnd > 0 ? headEnd - EMPTY_LINE_BYTES - first - size : head.fieldBytes + 3 * size;
+  }
+
   protected dropHead(): void {
     this.head?.drop();
     this.head = undefined;
@@ -467,6 +481,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
       case Reading.Length: {
         const length = Math.min(this.#readLeft, end - at);
         this.#readLeft -= length;
+        this.bytes.received += length;
         this.#deliver(at, length, this.#readLeft === 0);
         return at + length;
       }
@@ -475,6 +490,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
       case Reading.Trailers:
         return this.#readTrailers(at, end);
       default:
+        this.bytes.received += end - at;
         this.decoder!.onData(at, end - at, false);
         return end;
     }
@@ -484,6 +500,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   #readHead(kind: HeadKind, head: HeaderBlock, at: number, end: number): number {
     const reader = this.#reader ?? this.shared.reader;
     const result = reader.read(kind, head, at, end, this.limits, this.#kind === HeadKind.Response);
+    this.bytes.received += (result > 0 ? result : end) - at;
     if (result > 0) {
       this.#reader = undefined;
       return result;
@@ -501,6 +518,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   #readChunk(at: number, end: number): number {
     const chunked = this.#chunked!;
     const { bytes } = this.memory;
+    const start = at;
     at = chunked.advance(bytes, at, end);
     if (at < 0) {
       this.fail(-at);
@@ -508,13 +526,19 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     }
     if (chunked.state === ChunkState.Trailers) {
       this.reading = Reading.Trailers;
+      this.bytes.received += at - start;
       return at;
     }
-    if (chunked.state !== ChunkState.Data || at === end) return at;
+    if (chunked.state !== ChunkState.Data || at === end) {
+      this.bytes.received += at - start;
+      return at;
+    }
     const length = Math.min(chunked.left, end - at);
     chunked.take(length);
     const behind = at + length;
+    this.bytes.received += behind - start;
     if (chunked.left === 0 && endsBody(bytes, behind, end)) {
+      this.bytes.received += BODY_END_BYTES;
       this.#deliver(at, length, true);
       return behind + BODY_END_BYTES;
     }
@@ -526,6 +550,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     const { bytes } = this.memory;
     // Usually there are no trailers.
     if (this.#reader === undefined && end - at > 1 && bytes[at] === Char.Cr && bytes[at + 1] === Char.Lf) {
+      this.bytes.received += 2;
       this.#deliver(0, 0, true);
       return at + 2;
     }
@@ -533,6 +558,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
     const trailers = this.#trailers;
     const behind = this.#readHead(HeadKind.Trailers, trailers, at, end);
     if (behind === 0) return end;
+    this.countHead(trailers);
     this.#trailers = undefined;
     if (trailers.size === 0 || this.limits.dropsTrailers === true) this.#deliver(0, 0, true);
     else {

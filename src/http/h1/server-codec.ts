@@ -39,6 +39,8 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
   /** The client announced the current request as its last. */
   #isAnnouncedLast = false;
   #holdsRequests = false;
+  /** The response is complete only after releaseEnd(). */
+  #isEndHeld = false;
 
   /** The next call must be serve(). */
   constructor(memory: Memory, options: Http1Options = DEFAULT_HTTP1_OPTIONS) {
@@ -49,6 +51,8 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
   serve(sink: ByteSink, events: ServerCodecEvents): void {
     this.sink = sink;
     this.events = events;
+    this.bytes.reset();
+    this.#isEndHeld = false;
   }
 
   /**
@@ -114,12 +118,13 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     if (this.writing !== Writing.Head || this.decoder === undefined || this.#minorVersion === 0) return;
     const { start, length } = this.shared.lines.continue;
     this.sink.send(start, length);
+    this.bytes.sent += length;
   }
 
   informational(headers: HeaderBlock): void {
     if (this.writing !== Writing.Head || this.decoder === undefined || this.#minorVersion === 0) return;
     const skip = SKIP_CONNECTION | SKIP_LENGTH | SKIP_CODING;
-    sendResponseHead(this.sink, this.shared, headers, 1, skip, Tail.None);
+    sendResponseHead(this.sink, this.shared, headers, 1, skip, Tail.None, this.bytes);
   }
 
   get protocol(): Protocol {
@@ -171,7 +176,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     if (this.reading !== Reading.Complete || this.#isUpgrade) this.#isLast = true;
     if (this.#isLast) tail |= Tail.Close;
     else if (this.#minorVersion === 0) tail |= Tail.KeepAlive;
-    sendResponseHead(this.sink, this.shared, headers, this.#minorVersion, skip, tail);
+    sendResponseHead(this.sink, this.shared, headers, this.#minorVersion, skip, tail, this.bytes);
     if (endStream) this.completeWriting();
   }
 
@@ -223,6 +228,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
 
   protected override onHead(): void {
     const head = this.head!;
+    this.countHead(head);
     this.#isHeadRequest = head.method === Method.Head;
     this.#isConnect = head.method === Method.Connect;
     this.#isUpgrade = head.upgrade;
@@ -242,6 +248,16 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     if (this.ended && this.hasStream) this.#breakOff(ResetReason.ConnectionTermination, undefined);
   }
 
+  holdEnd(): void {
+    this.#isEndHeld = true;
+  }
+
+  releaseEnd(): void {
+    const isEnded = this.#isEndHeld && this.writing === Writing.Complete && this.hasStream;
+    this.#isEndHeld = false;
+    if (isEnded) this.onWriteComplete();
+  }
+
   protected override onReadComplete(): void {
     // The response ends the exchange. It is not complete yet, otherwise nothing would have been read.
   }
@@ -251,6 +267,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
   }
 
   protected override onWriteComplete(): void {
+    if (this.#isEndHeld) return;
     const isWhole = this.reading === Reading.Complete;
     if (!isWhole || this.#isLast) {
       this.#close(false, isWhole ? this.#completeEnd : ExchangeEnd.None);
@@ -259,6 +276,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     this.reading = Reading.Head;
     this.writing = Writing.Head;
     this.#minorVersion = 1;
+    this.bytes.reset();
     this.forgetStream();
     this.events.onIdle();
     if (this.isClosed) return;
@@ -328,7 +346,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     const skip = SKIP_CONNECTION | SKIP_LENGTH | SKIP_CODING;
     const namesProtocol = status === 101 && headers.findId(ConnectionHeader.Upgrade) >= 0;
     const tail = namesProtocol ? Tail.Upgrade : Tail.None;
-    sendResponseHead(this.sink, this.shared, headers, this.#minorVersion, skip, tail);
+    sendResponseHead(this.sink, this.shared, headers, this.#minorVersion, skip, tail, this.bytes);
     this.#isLast = true;
     this.writing = Writing.Raw;
     this.reading = Reading.Raw;

@@ -1,6 +1,7 @@
 // Local replies to gRPC requests. gRPC clients read grpc-status instead of the HTTP status, so the reply is a head with grpc-status and no
 // body.
 
+import { grpcStatusOf } from '../../common/grpc-status.js';
 import { headerKey } from '../../common/text/header-names.js';
 import type { HeaderBlock } from './header-block.js';
 
@@ -49,27 +50,6 @@ export function makeGrpcReply(
   headers.set(CONTENT_TYPE, 'application/grpc');
   if (headers.find(GRPC_STATUS) < 0) headers.add(GRPC_STATUS, String(grpcStatus ?? grpcStatusOf(status)));
   if (hasMessage && body.length > 0) headers.set(GRPC_MESSAGE, percentEncoded(Buffer.from(body)));
-}
-
-/** Returns the grpc-status for an HTTP status (gRPC's http-grpc-status-mapping.md). */
-export function grpcStatusOf(status: number): number {
-  switch (status) {
-    case 400:
-      return 13;
-    case 401:
-      return 16;
-    case 403:
-      return 7;
-    case 404:
-      return 12;
-    case 429:
-    case 502:
-    case 503:
-    case 504:
-      return 14;
-    default:
-      return 2;
-  }
 }
 
 /** Escapes bytes that are not allowed in a grpc-message as %XX. */

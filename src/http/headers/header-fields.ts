@@ -40,6 +40,19 @@ export abstract class HeaderFields {
     return this.#count;
   }
 
+  /** Bytes of all names and values. */
+  get fieldBytes(): number {
+    const fields = this.#fields;
+    const end = this.#count * FIELD_WORDS;
+    let bytes = 0;
+    for (let at = 0; at < end; at += FIELD_WORDS) {
+      if (fields[at] === REMOVED) continue;
+      bytes += fields[at + Field.NameEnd]! - fields[at + Field.NameStart]!;
+      bytes += fields[at + Field.ValueEnd]! - fields[at + Field.ValueStart]!;
+    }
+    return bytes;
+  }
+
   clearFields(): void {
     this.#count = this.#presentLow = this.#presentHigh = this.#repeatedLow = this.#repeatedHigh = 0;
   }

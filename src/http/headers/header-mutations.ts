@@ -132,6 +132,8 @@ class Addition implements Change {
     const line = this.#line;
     if (line !== undefined) return line.isEmpty && !this.#keepsEmpty ? undefined : line;
     const value = this.#format!.text(info!);
+    // Metadata and filter state may contain anything.
+    if (BREAKS_LINE.test(value)) return undefined;
     return value === '' && !this.#keepsEmpty ? undefined : value;
   }
 
@@ -170,6 +172,9 @@ class IndependentAdditions implements Change {
     }
   }
 }
+
+/** Bytes that would end the field. */
+const BREAKS_LINE = /[\0\r\n]/;
 
 /** Fields that codecs and upgrades control: they frame the message or affect its connection. */
 const CONNECTION_FIELDS = new Set([

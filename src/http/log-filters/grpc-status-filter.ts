@@ -2,9 +2,9 @@
 
 import type { HeaderView } from '../../access-log/stream/header-view.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
+import { grpcStatusIn, impliedGrpcStatus } from '../../common/grpc-status.js';
 import { headerKey } from '../../common/text/header-names.js';
 import type { GrpcStatusFilter as GrpcStatusConfig } from '../../config/generated/api.js';
-import { grpcStatusOf } from '../headers/grpc-reply.js';
 import type { LogFilter } from './log-filter.js';
 
 const GRPC_STATUS = headerKey('grpc-status');
@@ -15,11 +15,6 @@ const STATUSES = [
   ...['PERMISSION_DENIED', 'RESOURCE_EXHAUSTED', 'FAILED_PRECONDITION', 'ABORTED', 'OUT_OF_RANGE', 'UNIMPLEMENTED'],
   ...['INTERNAL', 'UNAVAILABLE', 'DATA_LOSS', 'UNAUTHENTICATED'],
 ];
-const UNKNOWN = 2;
-/** A received value that is not a valid grpc-status. */
-const INVALID = -1;
-/** Longer values are invalid anyway. */
-const MAX_DIGITS = 9;
 
 export class GrpcStatusFilter implements LogFilter {
   readonly needs = {
@@ -36,29 +31,12 @@ export class GrpcStatusFilter implements LogFilter {
   }
 
   matches(info: StreamInfo): boolean {
-    const status = statusIn(info.responseTrailers) ?? statusIn(info.responseHeaders) ?? inferred(info);
+    const status =
+      statusIn(info.responseTrailers) ?? statusIn(info.responseHeaders) ?? impliedGrpcStatus(info.responseCode);
     return this.#statuses.has(status) !== this.#excludes;
   }
 }
 
-/** Returns undefined if the head has no grpc-status. */
 function statusIn(head: HeaderView | undefined): number | undefined {
-  const index = head === undefined ? -1 : head.findValue(GRPC_STATUS);
-  if (index < 0) return undefined;
-  const start = head!.valueStart(index);
-  const end = head!.valueEnd(index);
-  if (start === end) return undefined;
-  if (end - start > MAX_DIGITS) return INVALID;
-  const { bytes } = head!.memory;
-  let number = 0;
-  for (let at = start; at < end; at++) {
-    const digit = bytes[at]! - 48;
-    if (digit < 0 || digit > 9) return INVALID;
-    number = number * 10 + digit;
-  }
-  return number < STATUSES.length ? number : INVALID;
-}
-
-function inferred({ responseCode }: StreamInfo): number {
-  return responseCode === 0 ? UNKNOWN : grpcStatusOf(responseCode);
+  return head === undefined ? undefined : grpcStatusIn(head, GRPC_STATUS);
 }

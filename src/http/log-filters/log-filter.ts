@@ -30,6 +30,7 @@ export function needsOfAll(all: readonly { readonly needs: HeaderNeeds }[]): Hea
   for (const { needs } of all) {
     for (const head of ['request', 'response', 'trailers'] as const)
       for (const name of needs[head]) sum[head].add(name);
+    if (needs.wireBytes === true) sum.wireBytes = true;
   }
   return sum;
 }

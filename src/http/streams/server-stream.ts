@@ -316,8 +316,11 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   #describe(): void {
-    this.info.protocol = this.#encoder.protocol;
-    this.connection.describe(this.info);
+    const { info } = this;
+    info.protocol = this.#encoder.protocol;
+    info.chain = this.manager.options.chain;
+    info.downstreamBytes = this.#encoder.bytes;
+    this.connection.describe(info);
   }
 
   /** Returns empty headers in place of those of a request that are not readable. */
@@ -339,6 +342,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     } else {
       info.responseFlags |= ResponseFlag.DownstreamConnectionTermination;
       info.responseCodeDetails = 'downstream_remote_disconnect';
+      info.connectionEndMs = manager.thread.clock.monotonicMs;
     }
     manager.stats.http.increment(HttpStats.at.downstream_rq_rx_reset);
     this.#finish(false);
@@ -388,6 +392,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const { route } = this.#routing;
     if (route === undefined) return;
     this.info.routeName = route.name;
+    this.info.route = route;
     this.info.virtualHostName = route.virtualHostName;
     // Known before the router runs: as in Envoy, logs and headers name the cluster of a request that a filter answers.
     this.info.upstreamCluster = (route.cluster as RouteCluster | undefined)?.current?.spec;
@@ -694,6 +699,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const { connection } = this;
     const encoder = this.#encoder;
     try {
+      if (this.#holdEnd()) {
+        encoder.headers(headers, true);
+        return this.#releaseEnd();
+      }
       this.#finish(true);
       encoder.headers(headers, true);
     } catch (error) {
@@ -706,6 +715,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const { connection } = this;
     const encoder = this.#encoder;
     try {
+      if (this.#holdEnd()) {
+        encoder.data(offset, length, true);
+        return this.#releaseEnd();
+      }
       this.#finish(true);
       encoder.data(offset, length, true);
     } catch (error) {
@@ -718,6 +731,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const { connection } = this;
     const encoder = this.#encoder;
     try {
+      if (this.#holdEnd()) {
+        encoder.trailers(trailers);
+        return this.#releaseEnd();
+      }
       this.#finish(true);
       encoder.trailers(trailers);
     } catch (error) {
@@ -726,11 +743,26 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     }
   }
 
+  /** Delays the end of the exchange beyond the last byte if an access log reads the number of bytes. Returns whether it did. */
+  #holdEnd(): boolean {
+    if (!this.manager.options.readsWireBytes || this.#encoder.holdEnd === undefined) return false;
+    this.#encoder.holdEnd();
+    return true;
+  }
+
+  #releaseEnd(): void {
+    const encoder = this.#encoder;
+    // A body of the wrong length has already ended it.
+    if (this.#isOpen) this.#finish(true);
+    encoder.releaseEnd!();
+  }
+
   /** Ends the stream because its connection ends: the request gets no answer. `reason`: for the host. */
   abandon(details: string, flags: number, reason: ResetReason): void {
     if (!this.#isOpen) return;
     this.info.responseFlags |= flags;
     this.info.responseCodeDetails = details;
+    this.info.connectionEndMs = this.manager.thread.clock.monotonicMs;
     this.#finish(false, reason);
   }
 
@@ -758,6 +790,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (info.isHealthCheck) stats.http.increment(HttpStats.at['tracing.health_check']);
     this.#routing.end();
     if (isAnswered && !this.isTunnel) stats.http.record(HttpStats.at.downstream_rq_time, Math.floor(info.durationMs));
+    info.accessLogType = 'DownstreamEnd';
     for (let i = 0; i < options.accessLogs.length; i++) options.accessLogs[i]!.log(info);
     this.#keptHeaders?.drop();
     this.#keptHeaders = undefined;

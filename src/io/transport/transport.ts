@@ -24,6 +24,7 @@ import type { Clock } from '../time/clock.js';
 import type { BufferLimits } from './buffer-limits.js';
 import { CloseNotifications, type LateHandler } from './close-notifications.js';
 import type { ConnectionHandler, ListenerHandler, Stall } from './connection-handler.js';
+import { ConnectionSerials } from './connection-serials.js';
 import { type DeferredAction, DeferredActions } from './deferred-actions.js';
 import { TransportListeners } from './transport-listeners.js';
 
@@ -45,6 +46,8 @@ const FAULT = 'a connection was ended after an internal error';
 export class Transport {
   readonly memory: Memory;
   readonly clock: Clock;
+  /** Of connections to and from this thread. */
+  readonly serials = new ConnectionSerials();
 
   readonly #shim: NativeShim;
   readonly #native: NativeTransport;

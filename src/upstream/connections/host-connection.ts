@@ -53,6 +53,10 @@ export abstract class HostConnection implements ConnectionHandler {
   readonly host: Host;
   /** When it began to connect (monotonic). */
   readonly startMs: number;
+  /** When it was connected; 0 before. */
+  connectedMs = 0;
+  /** Unique in the process, as in %UPSTREAM_CONNECTION_ID%. */
+  readonly serial: number;
   protected readonly transport: Transport;
   protected readonly stats: Scope;
   protected readonly id: number;
@@ -70,6 +74,7 @@ export abstract class HostConnection implements ConnectionHandler {
     this.#cluster = cluster;
     this.host = host;
     this.transport = thread.transport;
+    this.serial = thread.transport.serials.next();
     this.stats = stats;
     this.timer = new Timer<HostConnection>(this, onTimer);
     this.startMs = takenOver?.startMs ?? thread.clock.monotonicMs;
@@ -174,6 +179,7 @@ export abstract class HostConnection implements ConnectionHandler {
     const { clock, wheel } = this.#cluster.thread;
     this.#state = State.Connected;
     wheel.cancel(this.timer);
+    this.connectedMs = clock.monotonicMs;
     this.stats.record(ClusterStats.at.upstream_cx_connect_ms, Math.floor(clock.monotonicMs - this.startMs));
     if (logger.isDebug) this.#log('connected');
     this.connected();

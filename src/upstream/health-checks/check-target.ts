@@ -50,7 +50,7 @@ export function checkTarget(
     limits: NO_LIMITS,
     bufferLimits: bufferLimits(spec.perConnectionBufferLimit),
   };
-  const described = { hostname: endpoint.hostname, zone: '', isCanary: false };
+  const described = { hostname: endpoint.hostname, zone: '', isCanary: false, metadata: undefined };
   return { cluster, host: new Host(0, described, encodeAddress(checkAddress(endpoint)), stats.host) };
 }
 

@@ -281,6 +281,7 @@ function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData 
     healthFlags: new Int32Array(count),
     canaries: new Uint8Array(count),
     ...hashKeysOf(hosts),
+    ...metadataOf(hosts),
   };
   for (let index = 0; index < count; index++) {
     const host = hosts[index]!;
@@ -338,6 +339,11 @@ const UINT8 = new SharedColumns<Uint8Array>();
 function hashKeysOf(hosts: readonly ListedHost[]): Pick<HostSetData, 'hashKeys'> {
   if (!hosts.some(({ endpoint }) => hashKeyOf(endpoint) !== '')) return {};
   return { hashKeys: hosts.map(({ endpoint }) => hashKeyOf(endpoint)) };
+}
+
+function metadataOf(hosts: readonly ListedHost[]): Pick<HostSetData, 'metadata'> {
+  if (!hosts.some(({ endpoint }) => endpoint.metadata !== undefined)) return {};
+  return { metadata: hosts.map(({ endpoint }) => endpoint.metadata ?? null) };
 }
 
 /** Returns `hash_key` of its load-balancing metadata, or ''. */

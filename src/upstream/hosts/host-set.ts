@@ -1,6 +1,7 @@
 // All hosts of a cluster at one moment, in columns instead of objects: 10,000 hosts reach a worker as a few arrays. A worker
 // creates a host's object when it first uses the host.
 
+import type { Metadata } from '../../config/generated/api.js';
 import { HOST_WORDS } from '../shared-words.js';
 
 /** Plain data of a snapshot. Entry `i` of each column belongs to host `i`, in the order of the configuration. */
@@ -29,6 +30,8 @@ export interface HostSetData {
   readonly canaries: Uint8Array;
   /** `hash_key` from the hosts' metadata, '' for hosts without; absent: no host has one. */
   readonly hashKeys?: readonly string[];
+  /** Metadata of the hosts, null for hosts without; absent: no host has some. */
+  readonly metadata?: readonly (Metadata | null)[];
 }
 
 /** Properties of a host that may change while it remains the same host. */
@@ -37,6 +40,7 @@ export interface HostDescription {
   /** '' when unknown. */
   zone: string;
   isCanary: boolean;
+  metadata: Metadata | undefined;
 }
 
 /** A worker's object for a host. */
@@ -76,11 +80,12 @@ export class HostSet<H extends HostObject> {
   }
 
   describe(index: number): HostDescription {
-    const { names, hostnameIndexes, zones, zoneIndexes, canaries } = this.data;
+    const { names, hostnameIndexes, zones, zoneIndexes, canaries, metadata } = this.data;
     return {
       hostname: names[hostnameIndexes[index]!]!,
       zone: zones[zoneIndexes[index]!]!,
       isCanary: canaries[index] === 1,
+      metadata: metadata?.[index] ?? undefined,
     };
   }
 

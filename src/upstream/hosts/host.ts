@@ -36,7 +36,7 @@ export interface EndpointTraits {
   /** Its responses also count as those of a canary. */
   readonly isCanary: boolean;
   readonly check?: EndpointCheck;
-  /** For the dump of endpoints; not sent to workers. */
+  /** For logs, headers and the dump of endpoints. */
   readonly metadata?: Metadata;
   /** load_balancing_weight of its locality; for the dump of endpoints. */
   readonly localityWeight?: number;
@@ -68,6 +68,7 @@ export class Host<Pools = unknown> {
   hostname: string;
   zone: string;
   isCanary: boolean;
+  metadata: Metadata | undefined;
   /** This thread's stats of the host. */
   readonly stats: Scope;
   /** Records outcomes of its tries; undefined without outlier detection. */
@@ -88,6 +89,7 @@ export class Host<Pools = unknown> {
     this.hostname = described.hostname;
     this.zone = described.zone;
     this.isCanary = described.isCanary;
+    this.metadata = described.metadata;
     this.stats = stats;
     this.monitor = monitor;
     this.#sockaddr = sockaddr;

@@ -87,7 +87,12 @@ export class ChainBuilder {
     const drain = new ListenerDrain(listener.drain_type === 'MODIFY_ONLY' ? undefined : this.#context.serverHealth);
     drain.window = window;
     const bufferLimit = bufferLimitBytes(listener.per_connection_buffer_limit_bytes);
-    const identity: ChainIdentity = { name, statToken, bufferLimit, chain: id };
+    const names = {
+      filterChainName: config.name ?? '',
+      metadata: config.metadata,
+      listenerMetadata: listener.metadata,
+    };
+    const identity: ChainIdentity = { name, names, statToken, bufferLimit, chain: id };
     const { filters, terminal } = this.#filters(
       (config.filters ?? []).map(({ typed_config: filter }) => filter!),
       identity,

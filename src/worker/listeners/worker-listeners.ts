@@ -69,8 +69,9 @@ export class WorkerListeners {
         : this.#monitored(listenersBlock, maxConnections);
     this.#workerIndex = index;
     this.#workers = workers;
-    let serial = index;
-    this.#nextSerial = () => (serial += workers);
+    const { serials } = context.transport;
+    serials.begin(index, workers);
+    this.#nextSerial = () => serials.next();
   }
 
   /**

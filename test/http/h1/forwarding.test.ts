@@ -1,6 +1,7 @@
 // The bytes forwarded by a proxy between the two codecs, and the number of ranges.
 
 import t from 'tap';
+import { StreamBytes } from '../../../src/access-log/stream/stream-bytes.js';
 import { headerKey } from '../../../src/common/text/header-names.js';
 import { HeadKind } from '../../../src/http/h1/head/head-parser.js';
 import { HeadReader } from '../../../src/http/h1/head/head-reader.js';
@@ -27,8 +28,8 @@ function pass(kind: HeadKind, pieces: string[], change: (head: HeaderBlock) => v
       if (index < pieces.length - 1) return;
       if (result <= 0) throw new Error(`not complete: ${result}`);
       change(head);
-      if (kind === HeadKind.Request) sendRequestHead(wire, shared, head, 0, 0);
-      else sendResponseHead(wire, shared, head, 1, 0, 0);
+      if (kind === HeadKind.Request) sendRequestHead(wire, shared, head, 0, 0, new StreamBytes());
+      else sendResponseHead(wire, shared, head, 1, 0, 0, new StreamBytes());
       ranges = wire.sends;
     });
   }
@@ -130,8 +131,8 @@ t.test("the codec's connection fields follow the last received field", (t) => {
     const head = shared.blocks.take();
     wire.turn(message, (offset, length) => {
       new HeadReader(wire.memory, shared.known).read(kind, head, offset, offset + length, LIMITS);
-      if (kind === HeadKind.Request) sendRequestHead(wire, shared, head, 0, Tail.Close);
-      else sendResponseHead(wire, shared, head, minorVersion, 0, Tail.Close);
+      if (kind === HeadKind.Request) sendRequestHead(wire, shared, head, 0, Tail.Close, new StreamBytes());
+      else sendResponseHead(wire, shared, head, minorVersion, 0, Tail.Close, new StreamBytes());
     });
     head.drop();
     return wire.take();
@@ -163,7 +164,7 @@ t.test('lines rewritten in a header section that arrived in pieces are retained 
         reader.read(HeadKind.Request, head, offset, offset + length, LIMITS);
       });
     }
-    wire.turn('', () => sendRequestHead(wire, shared, head, 0, 0));
+    wire.turn('', () => sendRequestHead(wire, shared, head, 0, 0, new StreamBytes()));
     t.equal(wire.take(), expected, what);
     head.drop();
   }

@@ -1,4 +1,5 @@
 import t from 'tap';
+import type { Metadata } from '../../../src/config/generated/api.js';
 import { AddressKind, encodeAddress, encodeIp, ipAddress } from '../../../src/io/addresses/address.js';
 import type { ResolvedEndpoint } from '../../../src/upstream/hosts/host.js';
 import { HostDirectory } from '../../../src/upstream/hosts/host-directory.js';
@@ -35,6 +36,7 @@ class Pool implements HostObject {
   hostname: string;
   zone: string;
   isCanary: boolean;
+  metadata: Metadata | undefined = undefined;
   sockaddr: Uint8Array;
   constructor(set: HostSet<Pool>, index: number) {
     this.block = set.data.blocks[index]!;

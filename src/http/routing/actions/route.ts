@@ -3,6 +3,7 @@
 import type { StreamInfo } from '../../../access-log/stream/stream-info.js';
 import type { Priority } from '../../../common/priority.js';
 import { headerKey } from '../../../common/text/header-names.js';
+import type { Metadata } from '../../../config/generated/api.js';
 import { NoRoomError } from '../../../io/memory.js';
 import { byteText } from '../../headers/byte-text.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
@@ -37,6 +38,8 @@ export interface GrpcTimeout {
 export interface RouteSettings<C> {
   name: string;
   virtualHostName: string;
+  metadata: Metadata | undefined;
+  virtualHostMetadata: Metadata | undefined;
   kind: RouteKind;
   cluster: C | undefined;
   clusterName: string;
@@ -76,6 +79,9 @@ export class Route<C> {
   /** As configured; '' without a name. */
   readonly name: string;
   readonly virtualHostName: string;
+  /** For logs and headers. */
+  readonly metadata: Metadata | undefined;
+  readonly virtualHostMetadata: Metadata | undefined;
   readonly kind: RouteKind;
   /** For RouteKind.Forward; undefined if the cluster does not exist. */
   readonly cluster: C | undefined;
@@ -122,6 +128,8 @@ export class Route<C> {
   constructor(settings: RouteSettings<C>) {
     this.name = settings.name;
     this.virtualHostName = settings.virtualHostName;
+    this.metadata = settings.metadata;
+    this.virtualHostMetadata = settings.virtualHostMetadata;
     this.kind = settings.kind;
     this.cluster = settings.cluster;
     this.clusterName = settings.clusterName;

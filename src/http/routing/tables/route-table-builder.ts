@@ -267,6 +267,8 @@ class VirtualHostBuilder<C> {
     return {
       name: route.name ?? '',
       virtualHostName: host.name ?? '',
+      metadata: route.metadata,
+      virtualHostMetadata: host.metadata,
       kind: RouteKind.Forward,
       cluster: undefined,
       clusterName: '',

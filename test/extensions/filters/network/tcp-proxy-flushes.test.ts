@@ -19,6 +19,7 @@ t.test('a closed proxy counts no flushes, regardless of when they end', async (t
     maxConnectAttempts: 1,
     hashesSourceIp: false,
     accessLogs: [],
+    chain: { filterChainName: '', metadata: undefined, listenerMetadata: undefined },
   };
   const proxy = new TcpProxy(undefined as never, options, stats);
   const active = () => store.valueAt(ref, TcpStats.at.upstream_flush_active, Kind.Gauge);

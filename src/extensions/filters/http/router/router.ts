@@ -4,6 +4,7 @@
 //   decodeHeaders → #forward → #start → tryConnected → #sendRequest … → tryResponded → tryReceived … → #responseCompleted
 //                              ↑ #retry ← #backOff ← Retries ← failure, timeout, retriable response
 
+import { UNSET } from '../../../../access-log/stream/stream-info.js';
 import type { Word64 } from '../../../../common/xxh64.js';
 import type { RequestEncoder, ResetReason } from '../../../../http/codec/streams.js';
 import type { LocalReply, ResponseStream, TerminalFilter } from '../../../../http/filters/filter.js';
@@ -225,7 +226,14 @@ export class Router implements TerminalFilter, TryListener {
     const { info } = this.#stream;
     if (this.#request.isComplete) this.#try.requestCompleted(false);
     else if (this.#stream.isUpgrade) this.#try.awaitResponse();
-    info.upstreamHost = this.#try.host!.address;
+    const host = this.#try.host!;
+    info.host = host;
+    info.upstreamHost = host.address;
+    info.upstreamConnectionId = connection.serial;
+    info.upstreamConnectStartMs = connection.startMs;
+    info.upstreamConnectEndMs = connection.connectedMs;
+    info.poolReadyMs = this.#try.startMs;
+    info.runningTryBytes = encoder.bytes;
     info.upstreamProtocol = encoder.protocol;
     info.firstUpstreamTxMs = this.#try.startMs;
     info.upstreamLocalAddress = connection.localText;
@@ -235,9 +243,14 @@ export class Router implements TerminalFilter, TryListener {
   }
 
   tryUnconnected(reason: PoolFailure, detail: string): void {
-    if (reason !== PoolFailure.PendingOverflow) this.#stream.info.upstreamHost = this.#try.host!.address;
+    const { info } = this.#stream;
+    if (reason !== PoolFailure.PendingOverflow) {
+      info.host = this.#try.host!;
+      info.upstreamHost = info.host.address;
+    }
+    info.poolReadyMs = this.#thread.clock.monotonicMs;
     const failure = poolFailure(reason, detail);
-    this.#stream.info.upstreamTransportFailureReason = failure.transport;
+    info.upstreamTransportFailureReason = failure.transport;
     this.#guard(() => this.#failed(failure));
   }
 
@@ -285,6 +298,8 @@ export class Router implements TerminalFilter, TryListener {
   }
 
   tryReceived(offset: number, length: number, endStream: boolean): void {
+    const { info } = this.#stream;
+    if (info.firstUpstreamBodyRxMs === UNSET) info.firstUpstreamBodyRxMs = this.#thread.clock.monotonicMs;
     if (endStream) {
       // A call that ends without trailers has no status.
       if (this.#awaitsCallStatus) this.#countCall(0);
@@ -445,6 +460,7 @@ export class Router implements TerminalFilter, TryListener {
     this.#try.begin(cluster, host);
     const { attempts } = this.#try;
     if (attempts > 1) info.resetTry();
+    info.tryStartMs = this.#thread.clock.monotonicMs;
     if (logger.isDebug) this.#log(`cluster '${cluster.spec.name}', try ${attempts} on ${host.address}`);
     if (route.autoHostRewrite && host.hostname !== '') {
       const keepsOriginals = !this.#options.suppressEnvoyHeaders;

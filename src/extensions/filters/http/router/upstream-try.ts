@@ -163,6 +163,7 @@ export class UpstreamTry implements PoolRequest {
     this.#pool = undefined;
     this.#timeouts?.stop();
     this.#cluster.requestEnded(this.host!);
+    this.#stream.info.tryEnded();
     this.#stream.resumeRequest(Pause.Blocked);
   }
 

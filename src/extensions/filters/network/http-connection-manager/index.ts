@@ -79,7 +79,7 @@ export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectio
     };
     const place = `chain ${listener.chain}`;
     const chain = { statPrefix: httpPrefix(config), bufferLimit: listener.bufferLimit, place };
-    return new ConnectionManager(context, connectionManagerOptions(config, chain, context), stats);
+    return new ConnectionManager(context, connectionManagerOptions(config, chain, context, listener.names), stats);
   },
 };
 

@@ -1,6 +1,7 @@
 // Converts the configuration of an HTTP connection manager to the options of its connections and streams on a worker.
 
 import type { AccessLogger } from '../../../../access-log/access-logger.js';
+import type { ChainNames } from '../../../../access-log/stream/stream-info.js';
 import { headerKey } from '../../../../common/text/header-names.js';
 import { durationMs } from '../../../../common/time/duration.js';
 import { MAX_TIMER_MS } from '../../../../common/time/max-timer.js';
@@ -41,12 +42,13 @@ export function connectionManagerOptions(
   config: HttpConnectionManager,
   chain: HttpChainContext,
   context: WorkerContext,
+  names: ChainNames,
 ): ConnectionManagerOptions {
   const accessLogs = createAccessLoggers(config.access_log, 'DownstreamEnd', context);
   const filters: ChainedFilter[] = [];
   try {
     const terminal = createFilters(config.http_filters ?? [], context, chain, filters);
-    return { ...settings(config, chain, context, accessLogs), accessLogs, filters, terminal };
+    return { ...settings(config, chain, context, accessLogs), accessLogs, chain: names, filters, terminal };
   } catch (error) {
     closeParts({ accessLogs, filters }, context.transport);
     throw error;
@@ -59,7 +61,7 @@ function settings(
   chain: HttpChainContext,
   context: WorkerContext,
   accessLogs: readonly AccessLogger[],
-): Omit<ConnectionManagerOptions, 'accessLogs' | 'filters' | 'terminal'> {
+): Omit<ConnectionManagerOptions, 'accessLogs' | 'chain' | 'filters' | 'terminal'> {
   const common = config.common_http_protocol_options ?? {};
   const http1 = config.http_protocol_options ?? {};
   const returnsRequestId = config.always_set_request_id_in_response ?? false;
@@ -95,6 +97,7 @@ function settings(
     keepsRequestHeaders:
       returnsRequestId || localReplies?.readsRequest === true || accessLogs.some((log) => log.needs.request.size > 0),
     keepsResponseHeaders: accessLogs.some((log) => log.needs.response.size > 0),
+    readsWireBytes: accessLogs.some((log) => log.needs.wireBytes === true),
     upgrades: allowedUpgrades(config),
     proxies100Continue: config.proxy_100_continue ?? false,
     streamIdleMs: durationMs(config.stream_idle_timeout, DEFAULT_STREAM_IDLE_MS),

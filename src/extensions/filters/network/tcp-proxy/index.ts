@@ -20,8 +20,9 @@ export const tcpProxy: TerminalNetworkFilterExtension<TcpProxyConfig> = {
     reportLogFilters(config.access_log, 'access_log', report);
   },
   scopes: (config) => [{ prefix: statPrefix(config), layout: TcpStats }],
-  createOnWorker(config, _listener, context) {
+  createOnWorker(config, { names }, context) {
     const options = {
+      chain: names,
       pickCluster: clusterPicker(config, context),
       findCluster: (name: string) =>
         clusterNames(config).has(name) ? context.clusters.find(name)?.current : undefined,

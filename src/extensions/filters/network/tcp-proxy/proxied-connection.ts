@@ -4,7 +4,8 @@
 // directions have ended, or when either side breaks.
 
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
-import { StreamInfo } from '../../../../access-log/stream/stream-info.js';
+import { StreamBytes } from '../../../../access-log/stream/stream-bytes.js';
+import { CloseType, StreamInfo } from '../../../../access-log/stream/stream-info.js';
 import { Word64, xxh64Text } from '../../../../common/xxh64.js';
 import { ipOfAddress } from '../../../../io/addresses/address.js';
 import type { BufferedBytes } from '../../../../io/buffered-bytes.js';
@@ -52,6 +53,8 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.info.reset(clock.realtimeMs, clock.monotonicMs);
     this.info.connectionId = downstream.serial;
     this.info.downstream = downstream;
+    this.info.chain = proxy.options.chain;
+    this.info.connectionStartMs = downstream.startMonotonicMs;
   }
 
   /** Picks a host and connects to it. Bytes of the client stay in the kernel until it is connected. */
@@ -63,7 +66,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#cluster = options.pickCluster();
     if (this.#cluster === undefined) {
       stats.increment(TcpStats.at.downstream_cx_no_route);
-      return this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found');
+      return this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found', NoStart.Route);
     }
     this.info.upstreamCluster = this.#cluster.spec;
     this.#connect();
@@ -78,6 +81,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     info.bytesSent = takenOver.bytesSent;
     info.upstreamCluster = cluster.spec;
     info.upstreamHost = info.upstreamRemoteAddress = takenOver.host;
+    info.host = host;
     info.upstreamLocalAddress = takenOver.upstreamLocal;
     info.attemptCount = this.#attempts = takenOver.attempts;
     this.#activeMs = takenOver.activeMs;
@@ -85,6 +89,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#serverEnded = takenOver.serverEnded;
     this.#cluster = cluster;
     this.#upstream = UpstreamSocket.takeOver(this, cluster, host, { id, startMs: takenOver.upstreamStartMs });
+    info.upstreamConnectionId = this.#upstream.serial;
     this.#resumeTimeouts();
   }
 
@@ -131,6 +136,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   }
 
   onReset(): void {
+    this.info.downstreamCloseType = CloseType.RemoteReset;
     this.#break();
   }
 
@@ -205,7 +211,12 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
 
   upstreamConnected(): void {
     this.#activeMs = this.proxy.thread.clock.monotonicMs;
-    this.info.upstreamLocalAddress = this.#upstream!.localText;
+    const { info } = this;
+    const { connectedMs, localText, serial, startMs } = this.#upstream!;
+    info.upstreamConnectionId = serial;
+    info.upstreamConnectStartMs = startMs;
+    info.upstreamConnectEndMs = info.poolReadyMs = connectedMs;
+    info.upstreamLocalAddress = localText;
     this.info.upstreamRemoteAddress = this.info.upstreamHost;
     this.downstream.resume();
     this.downstream.drain.handOverQueue?.add(this.downstream);
@@ -213,11 +224,12 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
 
   upstreamConnectFailed(detail: string): void {
     this.#upstream = undefined;
+    this.info.poolReadyMs = this.proxy.thread.clock.monotonicMs;
     this.info.upstreamTransportFailureReason = detail;
     if (this.#attempts < this.proxy.options.maxConnectAttempts) return this.#retryConnect();
     this.#cluster!.stats.increment(ClusterStats.at.upstream_cx_connect_attempts_exceeded);
     // Also with a single attempt, as in Envoy.
-    this.#fail(ResponseFlag.UpstreamConnectionFailure | ResponseFlag.ConnectAttemptsExceeded, '');
+    this.#fail(ResponseFlag.UpstreamConnectionFailure | ResponseFlag.ConnectAttemptsExceeded, '', NoStart.Connect);
   }
 
   upstreamData(offset: number, length: number): void {
@@ -235,6 +247,8 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
 
   upstreamReset(): void {
     this.info.responseFlags |= ResponseFlag.UpstreamRemoteReset;
+    this.info.upstreamCloseType = CloseType.RemoteReset;
+    this.info.downstreamCloseType = CloseType.LocalReset;
     this.#break();
   }
 
@@ -250,6 +264,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
       if (left <= 0) {
         stats.increment(TcpStats.at.idle_timeout);
         this.info.connectionTerminationDetails = 'idle_timeout';
+        this.#closedFor('tcp_session_idle_timeout');
         return this.#finish();
       }
       remaining = Math.min(remaining, left);
@@ -259,6 +274,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
       if (left <= 0) {
         stats.increment(TcpStats.at.max_downstream_connection_duration);
         this.info.responseFlags |= ResponseFlag.DurationTimeout;
+        this.#closedFor('max_connection_duration_reached');
         return this.#finish();
       }
       remaining = Math.min(remaining, left);
@@ -311,10 +327,14 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     const cluster = this.#cluster!;
     const host: Host | undefined = cluster.pickHost(this.#hash());
     if (host === undefined) {
-      return this.#fail(ResponseFlag.NoHealthyUpstream, 'no_healthy_upstream');
+      return this.#fail(ResponseFlag.NoHealthyUpstream, 'no_healthy_upstream', NoStart.Host);
     }
     this.#upstream = UpstreamSocket.connect(this, cluster, host);
-    if (this.#upstream === undefined) return this.#fail(ResponseFlag.UpstreamOverflow, 'upstream_cx_overflow');
+    if (this.#upstream === undefined)
+      return this.#fail(ResponseFlag.UpstreamOverflow, 'upstream_cx_overflow', NoStart.Limit);
+    if (this.#attempts > 0) this.info.resetTry();
+    this.info.tryStartMs = this.#upstream.startMs;
+    this.info.host = host;
     this.#attempts++;
     this.info.attemptCount = this.#attempts;
     this.info.upstreamHost = host.address;
@@ -332,15 +352,22 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   /** Begins another attempt. The cluster may have been replaced, with other hosts, or removed. */
   #retryConnect(): void {
     const cluster = this.proxy.options.findCluster(this.#cluster!.name);
-    if (cluster === undefined) return this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found');
+    if (cluster === undefined) return this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found', NoStart.Route);
     this.#cluster = cluster;
     this.#connect();
   }
 
-  #fail(flags: number, details: string): void {
+  #fail(flags: number, details: string, reason: NoStart): void {
     this.info.responseFlags |= flags;
+    // Envoy's spelling.
+    this.info.downstreamLocalCloseReason = `tcp_initializion_failure:${reason}`;
     this.info.connectionTerminationDetails = details;
     this.#finish();
+  }
+
+  /** Records why this side closes both connections. */
+  #closedFor(reason: string): void {
+    this.info.downstreamLocalCloseReason = this.info.upstreamLocalCloseReason = reason;
   }
 
   /** Closes a complete stream. A peer that has ended its side may read the rest as slowly as on an open connection. */
@@ -376,10 +403,23 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.info.bytesReceived += withheldBytes;
     stats.addBytes(TcpStats.at.downstream_cx_rx_bytes_total, withheldBytes);
     this.info.connectionTerminationDetails ||= this.downstream.terminationDetails;
-    this.info.durationMs = thread.clock.monotonicMs - this.info.startMonotonicMs;
-    this.info.lastDownstreamTxMs = thread.clock.monotonicMs;
-    for (const logger of options.accessLogs) logger.log(this.info);
+    const { info } = this;
+    info.durationMs = thread.clock.monotonicMs - info.startMonotonicMs;
+    info.connectionEndMs = thread.clock.monotonicMs;
+    info.accessLogType = 'TcpConnectionEnd';
+    const bytes = (info.downstreamBytes = new StreamBytes());
+    bytes.received = info.upstreamBytes.sent = info.bytesReceived;
+    bytes.sent = info.upstreamBytes.received = info.bytesSent;
+    for (const logger of options.accessLogs) logger.log(info);
   }
+}
+
+/** Why a connection has no host, as Envoy numbers the reasons. */
+const enum NoStart {
+  Connect = 0,
+  Host = 1,
+  Limit = 2,
+  Route = 3,
 }
 
 /** Reused for each new connection. */

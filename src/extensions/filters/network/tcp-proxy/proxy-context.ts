@@ -1,6 +1,7 @@
 // The common context of all connections of one TCP proxy on one worker.
 
 import type { AccessLogger } from '../../../../access-log/access-logger.js';
+import type { ChainNames } from '../../../../access-log/stream/stream-info.js';
 import type { Scope } from '../../../../stats/thread-stats.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
@@ -17,6 +18,8 @@ export interface TcpProxyOptions {
   /** With hash-based load balancing, all connections of one client address go to one host. */
   hashesSourceIp: boolean;
   accessLogs: readonly AccessLogger[];
+  /** For logs. */
+  chain: ChainNames;
 }
 
 export interface ProxyContext {

@@ -1,0 +1,27 @@
+// Filter state: named objects of a stream, which filters set and logs, headers and other filters read.
+
+/** How long an object can be shared with connections to hosts. */
+export type UpstreamSharing = 'NONE' | 'ONCE' | 'TRANSITIVE';
+
+/** One object. Its content has one character per byte. */
+export interface FilterStateObject {
+  readonly text: string;
+  readonly isReadOnly: boolean;
+  readonly sharing: UpstreamSharing;
+}
+
+export class FilterState {
+  readonly #objects = new Map<string, FilterStateObject>();
+
+  /** Returns the object of this name; undefined: there is none. */
+  get(key: string): FilterStateObject | undefined {
+    return this.#objects.get(key);
+  }
+
+  /** Sets an object. Returns false, with nothing changed, if there is a read-only one. */
+  set(key: string, object: FilterStateObject): boolean {
+    if (this.#objects.get(key)?.isReadOnly === true) return false;
+    this.#objects.set(key, object);
+    return true;
+  }
+}

@@ -1,0 +1,122 @@
+// envoy.filters.http.set_filter_state: sets named objects of a request, made from formats, for logs and headers.
+
+import type { FilterStateValue, SetFilterStateConfig } from '../../../../config/generated/api.js';
+import {
+  BatonError,
+  buildEach,
+  byValue,
+  compileSubstitutionFormat,
+  type Format,
+  HeadersStatus,
+  type HttpFilter,
+  type HttpFilterExtension,
+  type HttpFilterFactory,
+  reportMistakes,
+  type StreamControl,
+  type UpstreamSharing,
+  withinPlace,
+} from '../../../sdk.js';
+
+const TYPE = 'envoy.extensions.filters.http.set_filter_state.v3.Config';
+/** The kind of object that this build has: a string. */
+const STRING = 'envoy.string';
+
+export const setFilterState: HttpFilterExtension<SetFilterStateConfig> = {
+  category: 'envoy.filters.http',
+  name: 'envoy.filters.http.set_filter_state',
+  typeUrls: [`type.googleapis.com/${TYPE}`],
+  takesOwnMessageFromRoutes: true,
+  implemented: {
+    [TYPE]: { on_request_headers: true, clear_route_cache: true },
+    'envoy.extensions.filters.common.set_filter_state.v3.FilterStateValue': {
+      object_key: true,
+      factory_key: true,
+      format_string: true,
+      read_only: true,
+      shared_with_upstream: byValue({ NONE: true, ONCE: true, TRANSITIVE: true }),
+      skip_if_empty: true,
+    },
+  },
+  validate(config, report) {
+    reportMistakes(report, '', () => compile(config as SetFilterStateConfig, ''));
+  },
+  createOnWorker(config): HttpFilterFactory {
+    const own = compile(config, '');
+    return {
+      create: (stream, routeConfig) =>
+        new SetFilterStateFilter(stream, [own, ...((routeConfig as readonly Rules[] | undefined) ?? [])], own),
+    };
+  },
+  /** All levels apply, the most general one first. */
+  compileRouteConfig: (configs, where) => configs.map((config) => compile(config as SetFilterStateConfig, where)),
+};
+
+/** One object to set. */
+interface Rule {
+  readonly key: string;
+  readonly format: Format;
+  readonly isReadOnly: boolean;
+  readonly sharing: UpstreamSharing;
+  readonly skipsEmpty: boolean;
+}
+
+interface Rules {
+  readonly rules: readonly Rule[];
+  /** The route is chosen again, by the headers that earlier filters may have changed. */
+  readonly choosesRouteAgain: boolean;
+}
+
+/** Throws a BatonError with the place of a mistake, Mistakes for several. */
+function compile(config: SetFilterStateConfig, where: string): Rules {
+  const list = where === '' ? 'on_request_headers' : `${where}.on_request_headers`;
+  return {
+    rules: buildEach(config.on_request_headers ?? [], (value, index) => ruleOf(value, `${list}[${index}]`)),
+    choosesRouteAgain: config.clear_route_cache ?? false,
+  };
+}
+
+function ruleOf(value: FilterStateValue, where: string): Rule {
+  const { object_key: key = '', factory_key: factory = '' } = value;
+  if ((factory || key) !== STRING) {
+    const message = factory === '' ? `'${key}' is no kind of object` : `there are no objects of the kind '${factory}'`;
+    const remedy = `set factory_key: ${STRING}`;
+    throw new BatonError('CONFIG_INVALID', message, {
+      where: `${where}.${factory === '' ? 'object_key' : 'factory_key'}`,
+      remedy,
+    });
+  }
+  return {
+    key,
+    format: withinPlace(`${where}.format_string`, () => compileSubstitutionFormat(value.format_string)),
+    isReadOnly: value.read_only ?? false,
+    sharing: value.shared_with_upstream ?? 'NONE',
+    skipsEmpty: value.skip_if_empty ?? false,
+  };
+}
+
+class SetFilterStateFilter implements HttpFilter {
+  readonly #stream: StreamControl;
+  readonly #levels: readonly Rules[];
+  readonly #own: Rules;
+
+  constructor(stream: StreamControl, levels: readonly Rules[], own: Rules) {
+    this.#stream = stream;
+    this.#levels = levels;
+    this.#own = own;
+  }
+
+  decodeHeaders(): HeadersStatus {
+    const { info } = this.#stream;
+    for (const { rules } of this.#levels) {
+      for (const { format, isReadOnly, key, sharing, skipsEmpty } of rules) {
+        const text = format.text(info);
+        if (text === '' && skipsEmpty) continue;
+        info.ownFilterState().set(key, { text, isReadOnly, sharing });
+      }
+    }
+    if (!this.#own.choosesRouteAgain) return HeadersStatus.Continue;
+    // Only a head that is held can get another route.
+    queueMicrotask(() => this.#stream.run(() => this.#stream.continueWithNewRoute()));
+    return HeadersStatus.StopIteration;
+  }
+}
