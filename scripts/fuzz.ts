@@ -1,5 +1,5 @@
-// `npm run fuzz`: mutated traffic against a running server, its admin port and the sockets of its hot restart, then mutated configurations,
-// for a bounded time.
+// `npm run fuzz`: mutated traffic against a running server, first bytes of connections for listener filters, its admin port and the
+// sockets of its hot restart, then mutated configurations, for a bounded time.
 //
 // Exits with status 1 if a worker died, an exception was caught, a stack trace was printed or a resource was leaked, and prints
 // the preceding inputs. The same seed produces the same mutations, but traffic may be sent in another order.
@@ -8,6 +8,7 @@ import minimist from 'minimist';
 import { Random } from '../src/common/random.js';
 import { fuzzAdmin } from './fuzz/admin.js';
 import { fuzzConfigurations } from './fuzz/configurations.js';
+import { fuzzFirstBytes } from './fuzz/first-bytes.js';
 import { fuzzRestart } from './fuzz/restart.js';
 import { Finding, Scope } from './fuzz/scope.js';
 import { fuzzTraffic } from './fuzz/traffic.js';
@@ -16,7 +17,7 @@ const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           for how long, an equal part of it for each (default 60)
   --seed=N              repeats a run (default: another one each time)
-  --only=traffic|admin|restart|configurations
+  --only=traffic|first-bytes|admin|restart|configurations
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -32,6 +33,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
   console.log(`seed ${seed}, ${seconds} s`);
   const parts = [
     { name: 'traffic', fuzz: fuzzTraffic },
+    { name: 'first-bytes', fuzz: fuzzFirstBytes },
     { name: 'admin', fuzz: fuzzAdmin },
     { name: 'restart', fuzz: fuzzRestart },
     { name: 'configurations', fuzz: fuzzConfigurations },

@@ -17,9 +17,12 @@ import { router } from './filters/http/router/index.js';
 import { setFilterState } from './filters/http/set-filter-state/index.js';
 import { setMetadata } from './filters/http/set-metadata/index.js';
 import { tap } from './filters/http/tap/index.js';
+import { httpInspector } from './filters/listener/http-inspector/index.js';
 import { proxyProtocol } from './filters/listener/proxy-protocol/index.js';
+import { tlsInspector } from './filters/listener/tls-inspector/index.js';
 import { httpConnectionManager } from './filters/network/http-connection-manager/index.js';
 import { networkRbac } from './filters/network/rbac/index.js';
+import { sniCluster } from './filters/network/sni-cluster/index.js';
 import { tcpProxy } from './filters/network/tcp-proxy/index.js';
 import { leastRequest } from './load-balancing-policies/least-request/index.js';
 import { maglev } from './load-balancing-policies/maglev/index.js';
@@ -51,9 +54,12 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   setFilterState,
   setMetadata,
   tap,
+  httpInspector,
   proxyProtocol,
+  tlsInspector,
   httpConnectionManager,
   networkRbac,
+  sniCluster,
   tcpProxy,
   leastRequest,
   maglev,

@@ -122,7 +122,8 @@ export { EdfSchedule } from '../upstream/load-balancer/schedule.js';
 //
 // A ListenerFilter inspects the first bytes of a connection before a filter chain is selected.
 
-export { type InspectedAddresses, type ListenerFilter, Verdict } from '../listener/listener-filter.js';
+export type { DetectedProtocols } from '../io/tls/detected-protocols.js';
+export { type InspectedConnection, type ListenerFilter, Verdict } from '../listener/listener-filter.js';
 
 // ── Network filters ──────────────────────────────────────────────────────────────────────────────────────────────────
 //

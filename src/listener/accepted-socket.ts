@@ -2,9 +2,12 @@
 
 import { type Address, decodeSockaddr } from '../io/addresses/address.js';
 import type { Transport } from '../io/transport/transport.js';
+import type { ConnectionProperties } from './network-filter.js';
 
 /** Each listener has one and reuses it. Valid while the socket is being accepted. */
-export class AcceptedSocket {
+export class AcceptedSocket implements ConnectionProperties {
+  /** There are no listener filters. */
+  readonly detected = undefined;
   readonly #transport: Transport;
   #id = 0;
   #offset = 0;

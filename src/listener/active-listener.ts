@@ -293,8 +293,8 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
       this.#transport.close(socket.id, 0, 0);
       return this.#releaseLimits();
     }
-    const { direct, localText: local, remote, startMonotonicMs } = socket;
-    const known = { remote, direct: direct === remote ? undefined : direct, local, startMonotonicMs };
+    const { detected, direct, localText: local, remote, startMonotonicMs } = socket;
+    const known = { remote, direct: direct === remote ? undefined : direct, local, startMonotonicMs, detected };
     const handler = this.#serve(
       new chain.Connection(this.#transport, socket.id, this, chain, this.#nextSerial(), known),
       chain,

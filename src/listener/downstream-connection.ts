@@ -83,6 +83,8 @@ export class DownstreamConnection {
   readonly startMonotonicMs: number;
   /** The connection's handler; undefined if the terminal filter has closed it at once. */
   handler: DownstreamHandler | undefined;
+  /** The cluster that a network filter has selected for the TCP proxy; '' if none has. */
+  clusterName = '';
   /** The filter chain that it began with. */
   readonly chain: ConnectionChain;
   /** Index among the connections of its listener. */

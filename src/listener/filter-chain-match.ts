@@ -1,14 +1,14 @@
 // Finds the filter chain of a connection, with the matches of a listener's chains compiled to a table.
 //
-// As in Envoy, criteria are evaluated in order: destination port, destination address, transport protocol, direct source address,
-// source type, source address, source port. Each keeps only the chains with the most specific matching value; later criteria do
+// As in Envoy, criteria are evaluated in order: destination port, destination address, server name, transport protocol, application
+// protocol, direct source address, source type, source address, source port. Each keeps only the chains with the most specific matching value; later criteria do
 // not bring others back.
 
 import { ANY, CRITERIA, CRITERION_NAMES, type Criterion, groupsBy } from '../config/fields/filter-chains.js';
 import type { FilterChainMatch } from '../config/generated/api.js';
 import { type Address, AddressKind, parseIp } from '../io/addresses/address.js';
 import { type IpRange, ipRange, RangeTable } from '../io/addresses/ip-range.js';
-import type { ConnectionAddresses } from './network-filter.js';
+import type { ConnectionProperties } from './network-filter.js';
 
 export interface MatchedChain<T> {
   readonly match: FilterChainMatch | undefined;
@@ -17,7 +17,7 @@ export interface MatchedChain<T> {
 
 /** The table of one version of a listener, whose matches do not overlap (overlapOf()). */
 export class FilterChainTable<T> {
-  /** The chain of every connection regardless of its addresses; undefined if addresses must be matched, or without chains. */
+  /** The chain of every connection regardless of its properties; undefined if properties must be matched, or without chains. */
   readonly only: T | undefined;
   readonly #first: Step<T>;
   readonly #fallback: T | undefined;
@@ -32,14 +32,14 @@ export class FilterChainTable<T> {
   }
 
   /** Returns undefined if no chain matches. */
-  find(addresses: ConnectionAddresses): T | undefined {
-    return this.#first.find(addresses) ?? this.#fallback;
+  find(properties: ConnectionProperties): T | undefined {
+    return this.#first.find(properties) ?? this.#fallback;
   }
 }
 
 /** The remaining evaluation. */
 interface Step<T> {
-  find(addresses: ConnectionAddresses): T | undefined;
+  find(properties: ConnectionProperties): T | undefined;
 }
 
 /** Steps by the value of the criterion. */
@@ -78,8 +78,12 @@ function stepOf<T>(criterion: Criterion, next: NextSteps<T>): Step<T> {
       return new PortStep(next, 'local');
     case 'prefix_ranges':
       return new RangeStep(next, 'local');
+    case 'server_names':
+      return new ServerNameStep(next);
     case 'transport_protocol':
-      return next.get(RAW_BUFFER) ?? next.get(ANY) ?? new Found<T>(undefined);
+      return new TransportProtocolStep(next);
+    case 'application_protocols':
+      return new ApplicationProtocolStep(next);
     case 'source_type':
       return new SourceTypeStep(next);
     case 'direct_source_prefix_ranges':
@@ -103,35 +107,38 @@ class Found<T> implements Step<T> {
   }
 }
 
+/** An address of the connection. */
+type End = 'remote' | 'direct' | 'local';
+
 class PortStep<T> implements Step<T> {
-  readonly #end: keyof ConnectionAddresses;
+  readonly #end: End;
   readonly #any: Step<T> | undefined;
   readonly #byPort = new Map<number, Step<T>>();
 
-  constructor(next: NextSteps<T>, end: keyof ConnectionAddresses) {
+  constructor(next: NextSteps<T>, end: End) {
     this.#end = end;
     this.#any = next.get(ANY);
     for (const [value, step] of next) if (value !== ANY) this.#byPort.set(Number(value), step);
   }
 
-  find(addresses: ConnectionAddresses): T | undefined {
-    return (this.#byPort.get(addresses[this.#end].port) ?? this.#any)?.find(addresses);
+  find(properties: ConnectionProperties): T | undefined {
+    return (this.#byPort.get(properties[this.#end].port) ?? this.#any)?.find(properties);
   }
 }
 
 class RangeStep<T> implements Step<T> {
-  readonly #end: keyof ConnectionAddresses;
+  readonly #end: End;
   readonly #any: Step<T> | undefined;
   readonly #byRange: RangeTable<Step<T>>;
 
-  constructor(next: NextSteps<T>, end: keyof ConnectionAddresses) {
+  constructor(next: NextSteps<T>, end: End) {
     this.#end = end;
     this.#any = next.get(ANY);
     this.#byRange = new RangeTable([...next].flatMap(([text, step]) => (text === ANY ? [] : [[rangeOf(text), step]])));
   }
 
-  find(addresses: ConnectionAddresses): T | undefined {
-    return (this.#byRange.find(bytesOf(addresses[this.#end])) ?? this.#any)?.find(addresses);
+  find(properties: ConnectionProperties): T | undefined {
+    return (this.#byRange.find(bytesOf(properties[this.#end])) ?? this.#any)?.find(properties);
   }
 }
 
@@ -146,8 +153,72 @@ class SourceTypeStep<T> implements Step<T> {
     this.#external = next.get('EXTERNAL') ?? this.#any;
   }
 
-  find(addresses: ConnectionAddresses): T | undefined {
-    return (isLocal(addresses) ? this.#local : this.#external)?.find(addresses);
+  find(properties: ConnectionProperties): T | undefined {
+    return (isLocal(properties) ? this.#local : this.#external)?.find(properties);
+  }
+}
+
+/** The exact name, or else the longest wildcard. */
+class ServerNameStep<T> implements Step<T> {
+  readonly #any: Step<T> | undefined;
+  /** Wildcards begin with a dot. */
+  readonly #byName: NextSteps<T>;
+
+  constructor(next: NextSteps<T>) {
+    this.#any = next.get(ANY);
+    this.#byName = next;
+  }
+
+  find(properties: ConnectionProperties): T | undefined {
+    return this.#step(properties.detected?.serverName ?? '')?.find(properties);
+  }
+
+  #step(name: string): Step<T> | undefined {
+    const exact = this.#byName.get(name);
+    if (exact !== undefined) return exact;
+    for (let dot = name.indexOf('.', 1); dot >= 0 && dot < name.length - 1; dot = name.indexOf('.', dot + 1)) {
+      const wildcard = this.#byName.get(name.slice(dot));
+      if (wildcard !== undefined) return wildcard;
+    }
+    return this.#any;
+  }
+}
+
+class TransportProtocolStep<T> implements Step<T> {
+  readonly #any: Step<T> | undefined;
+  readonly #byProtocol: NextSteps<T>;
+
+  constructor(next: NextSteps<T>) {
+    this.#any = next.get(ANY);
+    this.#byProtocol = next;
+  }
+
+  find(properties: ConnectionProperties): T | undefined {
+    const protocol = properties.detected?.transportProtocol || RAW_BUFFER;
+    return (this.#byProtocol.get(protocol) ?? this.#any)?.find(properties);
+  }
+}
+
+/** The first of the client's protocols that any chain has. */
+class ApplicationProtocolStep<T> implements Step<T> {
+  readonly #any: Step<T> | undefined;
+  readonly #byProtocol: NextSteps<T>;
+
+  constructor(next: NextSteps<T>) {
+    this.#any = next.get(ANY);
+    this.#byProtocol = next;
+  }
+
+  find(properties: ConnectionProperties): T | undefined {
+    return this.#step(properties.detected?.applicationProtocols ?? [])?.find(properties);
+  }
+
+  #step(protocols: readonly string[]): Step<T> | undefined {
+    for (const protocol of protocols) {
+      const step = this.#byProtocol.get(protocol);
+      if (step !== undefined) return step;
+    }
+    return this.#any;
   }
 }
 
@@ -168,7 +239,7 @@ function rangeOf(text: string): IpRange {
 }
 
 /** Returns whether the peer is on this machine, by Envoy's rule: only 127.0.0.1 and ::1, or the same address at both ends. */
-function isLocal({ remote, local }: ConnectionAddresses): boolean {
+function isLocal({ remote, local }: ConnectionProperties): boolean {
   if (remote.kind !== AddressKind.Ip4 && remote.kind !== AddressKind.Ip6) return true;
   return remote.ip === '127.0.0.1' || remote.ip === '::1' || remote.ip === local.ip;
 }

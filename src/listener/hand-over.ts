@@ -3,6 +3,7 @@
 
 import type { Address } from '../io/addresses/address.js';
 import type { FrozenConnection } from '../io/shim.js';
+import type { DetectedProtocols } from '../io/tls/detected-protocols.js';
 
 /** The filter's state of a connection: plain JSON, which the same filter in the other process reads. */
 export type FilterProgress = Readonly<Record<string, string | number | boolean>>;
@@ -36,6 +37,7 @@ export interface MovableConnection {
   /** See KnownConnection. */
   readonly direct: Address | undefined;
   readonly localText: string;
+  readonly detected: DetectedProtocols | undefined;
   readonly startMonotonicMs: number;
   /** The child process did not take it over, so it stays here until there is another child. */
   hasHandOverFailed: boolean;
@@ -61,6 +63,7 @@ export interface HandOverFacts {
   readonly direct?: Address | undefined;
   /** The local address as text; '' if it was not determined. */
   readonly local: string;
+  readonly detected?: DetectedProtocols | undefined;
   /** CLOCK_MONOTONIC, which the processes of a machine share. */
   readonly startMonotonicMs: number;
   readonly progress: FilterProgress;

@@ -3,10 +3,11 @@
 
 import { type Address, addressText, decodeSockaddr } from '../io/addresses/address.js';
 import { Timer } from '../io/time/timing-wheel.js';
+import type { DetectedProtocols } from '../io/tls/detected-protocols.js';
 import type { ConnectionHandler } from '../io/transport/connection-handler.js';
 import type { Transport } from '../io/transport/transport.js';
-import { type InspectedAddresses, type ListenerFilter, Verdict } from './listener-filter.js';
-import type { ConnectionAddresses } from './network-filter.js';
+import { type InspectedConnection, type ListenerFilter, Verdict } from './listener-filter.js';
+import type { ConnectionProperties } from './network-filter.js';
 
 /** Why a socket is dropped. */
 export type InspectionFailure = 'remote_close' | 'refused' | 'error';
@@ -23,7 +24,7 @@ export interface InspectionOwner {
   timedOut(socket: InspectedSocket): void;
 }
 
-export class InspectedSocket implements ConnectionHandler, ConnectionAddresses, InspectedAddresses {
+export class InspectedSocket implements ConnectionHandler, ConnectionProperties, InspectedConnection {
   readonly id: number;
   readonly startMonotonicMs: number;
   readonly timer: Timer<InspectedSocket>;
@@ -32,6 +33,7 @@ export class InspectedSocket implements ConnectionHandler, ConnectionAddresses, 
   /** The socket's peer, regardless of what filters detect. */
   readonly direct: Address;
   remote: Address;
+  detected: DetectedProtocols | undefined;
   readonly #owner: InspectionOwner;
   readonly #transport: Transport;
   #local: Address | undefined;
@@ -60,6 +62,11 @@ export class InspectedSocket implements ConnectionHandler, ConnectionAddresses, 
 
   set local(address: Address) {
     this.#local = address;
+  }
+
+  detect(): DetectedProtocols {
+    this.detected ??= { transportProtocol: '', applicationProtocols: [], serverName: '', ja3: '', ja4: '' };
+    return this.detected;
   }
 
   /** '' until it is determined. */

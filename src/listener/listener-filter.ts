@@ -2,6 +2,7 @@
 // chosen.
 
 import type { Address } from '../io/addresses/address.js';
+import type { DetectedProtocols } from '../io/tls/detected-protocols.js';
 
 /** One per listener version and thread. It keeps no state of connections. */
 export interface ListenerFilter {
@@ -11,7 +12,7 @@ export interface ListenerFilter {
    * Inspects all received bytes that no earlier filter has consumed, at least one. Returns how many bytes it consumes (0 or
    * more), or a Verdict.
    */
-  inspect(bytes: Uint8Array, addresses: InspectedAddresses): number;
+  inspect(bytes: Uint8Array, connection: InspectedConnection): number;
 }
 
 /** Results of inspect() without consuming. */
@@ -22,8 +23,13 @@ export const enum Verdict {
   Refuses = -2,
 }
 
-/** The effective addresses of a connection, which a filter may replace. */
-export interface InspectedAddresses {
+/** A connection as listener filters see it. */
+export interface InspectedConnection {
+  /** The effective addresses, which a filter may replace. */
   remote: Address;
   local: Address;
+  /** What filters have detected so far; undefined if that is nothing. */
+  readonly detected: DetectedProtocols | undefined;
+  /** Returns `detected` to change it. */
+  detect(): DetectedProtocols;
 }

@@ -4,6 +4,7 @@
 import type { DownstreamProperties } from '../access-log/stream/stream-info.js';
 import type { RouteConfiguration } from '../config/generated/api.js';
 import type { Address } from '../io/addresses/address.js';
+import type { DetectedProtocols } from '../io/tls/detected-protocols.js';
 import type { ConnectionChain, DownstreamConnection, DownstreamHandler } from './downstream-connection.js';
 import type { HandedOverConnection } from './hand-over.js';
 
@@ -55,6 +56,8 @@ export interface FilteredClient extends DownstreamProperties {
   /** CLOCK_MONOTONIC. */
   readonly startMonotonicMs: number;
   readonly isClosed: boolean;
+  /** Called before the TCP proxy at the end of the chain accepts the connection: it uses this cluster instead of its own. */
+  setCluster(name: string): void;
   /** After FilterStatus.Stop: passes held bytes to the next filters, in a later turn. */
   continueReading(): void;
   /**
@@ -94,18 +97,20 @@ export interface FilterChain extends ConnectionChain {
 
 /** Finds the chain of a connection in one version of a listener. */
 export interface FilterChainFinder {
-  /** The chain of every connection regardless of its addresses; undefined if find() must be called. */
+  /** The chain of every connection regardless of its properties; undefined if find() must be called. */
   readonly only: FilterChain | undefined;
   /** Returns undefined if no chain matches; the connection is then closed. */
-  find(addresses: ConnectionAddresses): FilterChain | undefined;
+  find(properties: ConnectionProperties): FilterChain | undefined;
 }
 
-/** The addresses of a connection, determined on demand. */
-export interface ConnectionAddresses {
+/** The properties of a connection that select its chain. Addresses are determined on demand. */
+export interface ConnectionProperties {
   readonly remote: Address;
   /** The socket's peer, which differs from `remote` if a proxy has reported that. */
   readonly direct: Address;
   readonly local: Address;
+  /** What listener filters have detected; undefined if that is nothing. */
+  readonly detected: DetectedProtocols | undefined;
 }
 
 /** A filter's preparation for a connection from another process. */

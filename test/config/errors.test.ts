@@ -286,16 +286,19 @@ stats_sinks:
     |                           ^`,
   ],
   [
-    'a match criterion that needs the TLS inspector',
+    'a partial wildcard of a server name',
     `static_resources:
   listeners:
   - address: { pipe: { path: /a } }
     filter_chains:
-    - filter_chain_match: { transport_protocol: tls }
+    - filter_chain_match: { server_names: [ '*', 'a*.b' ] }
 `,
-    `baton.yaml:5:49: ${LISTENER}.filter_chains[0].filter_chain_match.transport_protocol: 'tls' is not implemented in Baton: without the TLS inspector every connection is 'raw_buffer'
-  5 |     - filter_chain_match: { transport_protocol: tls }
-    |                                                 ^`,
+    `baton.yaml:5:45: ${LISTENER}.filter_chains[0].filter_chain_match.server_names[0]: partial wildcards are not supported: write a whole name, or '*.' and a suffix like *.example.com
+  5 |     - filter_chain_match: { server_names: [ '*', 'a*.b' ] }
+    |                                             ^
+baton.yaml:5:50: ${LISTENER}.filter_chains[0].filter_chain_match.server_names[1]: partial wildcards are not supported: write a whole name, or '*.' and a suffix like *.example.com
+  5 |     - filter_chain_match: { server_names: [ '*', 'a*.b' ] }
+    |                                                  ^`,
   ],
   [
     'a range with an invalid address',

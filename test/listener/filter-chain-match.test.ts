@@ -7,8 +7,9 @@ import { CRITERIA, CRITERION_NAMES, overlapOf } from '../../src/config/fields/fi
 import type { CidrRange, FilterChainMatch } from '../../src/config/generated/api.js';
 import { type Address, AddressKind, ipAddress, NO_ADDRESS, parseIp } from '../../src/io/addresses/address.js';
 import { ipRange, isInRange } from '../../src/io/addresses/ip-range.js';
+import type { DetectedProtocols } from '../../src/io/tls/detected-protocols.js';
 import { FilterChainTable } from '../../src/listener/filter-chain-match.js';
-import type { ConnectionAddresses } from '../../src/listener/network-filter.js';
+import type { ConnectionProperties } from '../../src/listener/network-filter.js';
 
 t.test('the narrowest range is selected, and later criteria do not undo that', async (t) => {
   const choose = chooser({
@@ -39,6 +40,63 @@ t.test('raw_buffer is more specific than no transport protocol', async (t) => {
   const choose = chooser({ any: { source_ports: [5] }, raw: { transport_protocol: 'raw_buffer', source_ports: [6] } });
   t.equal(choose('9.9.9.9:6', '10.1.0.1:80'), 'raw');
   t.equal(choose('9.9.9.9:5', '10.1.0.1:80'), 'fallback');
+});
+
+t.test('server names: the exact name, then the longest wildcard, then chains without names', async (t) => {
+  const choose = chooser({
+    exact: { server_names: ['a.example.com', 'Upper.Example.com'] },
+    deep: { server_names: ['*.a.example.com'] },
+    wild: { server_names: ['*.example.com'] },
+    top: { server_names: ['*.com'] },
+    all: {},
+  });
+  const named = (serverName: string) => choose('9.9.9.9:1', '192.0.2.1:443', tls({ serverName }));
+  t.equal(named('a.example.com'), 'exact');
+  t.equal(named('upper.example.com'), 'exact');
+  t.equal(named('b.example.com'), 'wild');
+  t.equal(named('b.a.example.com'), 'deep');
+  t.equal(named('c.b.a.example.com'), 'deep');
+  t.equal(named('example.com'), 'top', 'a wildcard does not match the name behind it');
+  t.equal(named('.com'), 'top', 'Envoy compares the text of the wildcard');
+  t.equal(named('com'), 'all');
+  t.equal(named('example.com.'), 'all');
+  t.equal(named(''), 'all');
+  t.equal(choose('9.9.9.9:1', '192.0.2.1:443'), 'all', 'without listener filters');
+});
+
+t.test('a server name precedes the transport protocol, which precedes the application protocol', async (t) => {
+  const choose = chooser({
+    named: { server_names: ['a.org'], transport_protocol: 'raw_buffer' },
+    tls: { transport_protocol: 'tls', application_protocols: ['h2'] },
+    other: { application_protocols: ['http/1.1'] },
+  });
+  const at = (detected: Partial<DetectedProtocols>) => choose('9.9.9.9:1', '192.0.2.1:443', tls(detected));
+  t.equal(at({ serverName: 'a.org', applicationProtocols: ['h2'] }), 'fallback');
+  t.equal(at({ serverName: 'b.org', applicationProtocols: ['h2', 'http/1.1'] }), 'tls');
+  t.equal(at({ applicationProtocols: ['http/1.1'] }), 'fallback');
+  t.equal(at({ transportProtocol: '', applicationProtocols: ['http/1.1'] }), 'other');
+});
+
+t.test("the first of the client's application protocols that a chain has is decisive", async (t) => {
+  const choose = chooser({
+    two: { application_protocols: ['h2'], source_ports: [5] },
+    one: { application_protocols: ['http/1.1', 'http/1.0'] },
+    any: {},
+  });
+  const offering = (...applicationProtocols: string[]) =>
+    choose('9.9.9.9:1', '192.0.2.1:443', tls({ applicationProtocols }));
+  t.equal(offering('http/1.1', 'h2'), 'one');
+  t.equal(offering('spdy/3', 'http/1.0'), 'one');
+  t.equal(offering('h2', 'http/1.1'), 'fallback', 'later criteria do not bring other chains back');
+  t.equal(offering('spdy/3'), 'any');
+  t.equal(offering(), 'any');
+});
+
+t.test('wildcards overlap with names that are equal without their star', async (t) => {
+  t.ok(overlapOf([{ server_names: ['*.a.com'] }, { server_names: ['.A.com'] }]));
+  t.ok(overlapOf([{ server_names: ['b', 'a.com'] }, { server_names: ['A.com', 'c'] }]));
+  t.notOk(overlapOf([{ server_names: ['*.a.com'] }, { server_names: ['a.com'] }]));
+  t.notOk(overlapOf([{ application_protocols: ['h2'] }, { application_protocols: ['h2c'] }]));
 });
 
 t.test('source_type: local and external clients', async (t) => {
@@ -93,11 +151,11 @@ t.test('random chains and connections match as by the rules', async (t) => {
       undefined,
     );
     for (let left = 100; left > 0; left--) {
-      const addresses = { remote: randomAddress(random), direct: randomAddress(random), local: randomAddress(random) };
-      const expected = evaluateRules(matches, addresses);
+      const properties = randomProperties(random);
+      const expected = evaluateRules(matches, properties);
       if (expected !== undefined) decided++;
-      if (table.find(addresses) !== expected) {
-        t.same(table.find(addresses), expected, JSON.stringify({ matches, addresses }));
+      if (table.find(properties) !== expected) {
+        t.same(table.find(properties), expected, JSON.stringify({ matches, properties }));
         return;
       }
     }
@@ -108,7 +166,7 @@ t.test('random chains and connections match as by the rules', async (t) => {
 t.test('two matches overlap if each criterion has a common value', async (t) => {
   const random = new Random();
   let overlaps = 0;
-  for (let round = 0; round < 2000; round++) {
+  for (let round = 0; round < 20_000; round++) {
     const matches = [randomMatch(random), randomMatch(random)];
     const isOverlap = CRITERION_NAMES.every((criterion) => {
       const [one, other] = matches.map((match) => new Set<string>(CRITERIA[criterion](match)));
@@ -121,12 +179,12 @@ t.test('two matches overlap if each criterion has a common value', async (t) => 
 });
 
 /** Evaluates the rules without a table: each criterion keeps the chains with its most specific value. */
-function evaluateRules(matches: readonly FilterChainMatch[], addresses: ConnectionAddresses): number | undefined {
+function evaluateRules(matches: readonly FilterChainMatch[], properties: ConnectionProperties): number | undefined {
   let left = [...matches.keys()];
   for (const criterion of CRITERION_NAMES) {
     const scores = left.map((index) => {
       const values: readonly string[] = CRITERIA[criterion](matches[index]!);
-      return Math.max(...values.map((value) => specificity(criterion, value, addresses)));
+      return Math.max(...values.map((value) => specificity(criterion, value, properties)));
     });
     const best = Math.max(...scores);
     if (best < 0) return undefined;
@@ -136,7 +194,8 @@ function evaluateRules(matches: readonly FilterChainMatch[], addresses: Connecti
 }
 
 /** Returns -1 if the connection does not match, 0 for an unset criterion. */
-function specificity(criterion: string, value: string, { direct, local, remote }: ConnectionAddresses): number {
+function specificity(criterion: string, value: string, properties: ConnectionProperties): number {
+  const { detected, direct, local, remote } = properties;
   if (value === '') return 0;
   const isLoopback = remote.ip === '127.0.0.1' || remote.ip === '::1';
   switch (criterion) {
@@ -145,7 +204,16 @@ function specificity(criterion: string, value: string, { direct, local, remote }
     case 'source_ports':
       return Number(value) === remote.port ? 1 : -1;
     case 'transport_protocol':
-      return 1;
+      return value === (detected?.transportProtocol || 'raw_buffer') ? 1 : -1;
+    case 'server_names': {
+      const name = detected?.serverName ?? '';
+      if (value === name) return 1000;
+      return value.startsWith('.') && name.endsWith(value) ? value.length : -1;
+    }
+    case 'application_protocols': {
+      const at = detected?.applicationProtocols.indexOf(value) ?? -1;
+      return at < 0 ? -1 : 1000 - at;
+    }
     case 'source_type':
       return (value === 'SAME_IP_OR_LOOPBACK') === (isLoopback || remote.ip === local.ip) ? 1 : -1;
     default: {
@@ -180,6 +248,9 @@ const IPS = [
   'fe80::1',
 ];
 const PORTS = [1, 2, 3];
+const NAMES = ['a.example.com', '*.example.com', '*.a.example.com', '*.com', 'Example.com'];
+const SERVER_NAMES = ['', 'a.example.com', 'b.example.com', 'b.a.example.com', 'example.com', 'org'];
+const PROTOCOLS = ['h2', 'http/1.1', 'h2c'];
 
 function randomMatch(random: Random): FilterChainMatch {
   const some = <T>(list: readonly T[]): T => list[random.below(list.length)]!;
@@ -192,7 +263,9 @@ function randomMatch(random: Random): FilterChainMatch {
     ...maybe('source_type', () => some(['ANY', 'SAME_IP_OR_LOOPBACK', 'EXTERNAL'] as const)),
     ...maybe('source_prefix_ranges', () => lists(RANGES)),
     ...maybe('source_ports', () => lists(PORTS)),
-    ...maybe('transport_protocol', () => some(['', 'raw_buffer'])),
+    ...maybe('transport_protocol', () => some(['', 'raw_buffer', 'tls'])),
+    ...maybe('server_names', () => lists(NAMES)),
+    ...maybe('application_protocols', () => lists(PROTOCOLS)),
   };
 }
 
@@ -200,12 +273,32 @@ function randomAddress(random: Random): Address {
   return ipAddress(IPS[random.below(IPS.length)]!, PORTS[random.below(PORTS.length)]!)!;
 }
 
-/** Returns a function that selects a chain's name by the addresses of a connection. */
+function randomProperties(random: Random): ConnectionProperties {
+  const some = <T>(list: readonly T[]): T => list[random.below(list.length)]!;
+  const detected = tls({
+    serverName: some(SERVER_NAMES),
+    applicationProtocols: PROTOCOLS.filter(() => random.below(2) === 0),
+    transportProtocol: some(['', 'tls']),
+  });
+  return {
+    remote: randomAddress(random),
+    direct: randomAddress(random),
+    local: randomAddress(random),
+    detected: random.below(4) === 0 ? undefined : detected,
+  };
+}
+
+/** Returns what a listener filter detects on a TLS connection. */
+function tls(detected: Partial<DetectedProtocols>): DetectedProtocols {
+  return { transportProtocol: 'tls', applicationProtocols: [], serverName: '', ja3: '', ja4: '', ...detected };
+}
+
+/** Returns a function that selects a chain's name by the properties of a connection. */
 function chooser(matches: Record<string, FilterChainMatch>) {
   const chains = Object.entries(matches).map(([chain, match]) => ({ match, chain }));
   const table = new FilterChainTable(chains, 'fallback');
-  return (remote: string | Address, local: string | Address) =>
-    table.find({ remote: addressOf(remote), direct: addressOf(remote), local: addressOf(local) });
+  return (remote: string | Address, local: string | Address, detected?: DetectedProtocols) =>
+    table.find({ remote: addressOf(remote), direct: addressOf(remote), local: addressOf(local), detected });
 }
 
 function addressOf(address: string | Address): Address {

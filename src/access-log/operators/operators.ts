@@ -45,6 +45,8 @@ import { metadataOperator } from './metadata-operator.js';
 import { type HeaderNeeds, Literal, type Operator } from './operator.js';
 import { pathOperator, queryParamOperator, queryParamsOperator } from './path-operators.js';
 import { type ReplyBody, ReplyBodyOperator } from './reply-body-operator.js';
+import { serverNameOperator } from './server-name-operator.js';
+import { TLS_TEXTS } from './tls-operators.js';
 import { isUnimplementedOperator } from './unimplemented-operators.js';
 
 /** Creates the operator for a call and adds the headers that it reads to `needs`. Throws a BatonError for an invalid call. */
@@ -180,7 +182,13 @@ const OPERATORS: ReadonlyMap<string, Entry> = new Map<string, Entry>([
   ['DOWNSTREAM_DIRECT_LOCAL_ADDRESS_ENDPOINT_ID', endpointId((info) => info.downstreamDirectLocalAddress)],
   ['CONNECTION_ID', number((info) => info.connectionId)],
   ['CONNECTION_TERMINATION_DETAILS', text((info) => info.connectionTerminationDetails)],
-  ['REQUESTED_SERVER_NAME', text((info) => info.requestedServerName)],
+  [
+    'REQUESTED_SERVER_NAME',
+    withParameter('optional', false, ({ parameter = '', isInHeader }, needs) =>
+      serverNameOperator(parameter, isInHeader, needs),
+    ),
+  ],
+  ...TLS_TEXTS.map(([name, get]): [string, Entry] => [name, text(get)]),
   ['ROUTE_NAME', text((info) => info.routeName)],
   ['VIRTUAL_HOST_NAME', text((info) => info.virtualHostName)],
   ['VIRTUAL_CLUSTER_NAME', text((info) => info.virtualClusterName)],

@@ -1,7 +1,7 @@
 // Operators of Envoy that Baton does not implement, so that the error does not report an unknown name.
 
 const NAMES = `
-CEL DOWNSTREAM_CX_RTT DOWNSTREAM_TLS_GROUP TLS_JA3_FINGERPRINT TLS_JA4_FINGERPRINT TYPED_CEL UPSTREAM_SERVER_NAME
+CEL DOWNSTREAM_CX_RTT DOWNSTREAM_TLS_GROUP TYPED_CEL UPSTREAM_SERVER_NAME
 UPSTREAM_TLS_GROUP`;
 
 const UNIMPLEMENTED = new Set(NAMES.trim().split(/\s+/));

@@ -141,7 +141,6 @@ export class StreamInfo {
   /** Of a TCP connection; empty until it is logged. */
   streamId = '';
   connectionTerminationDetails = '';
-  requestedServerName = '';
   /** How the connections ended, and why this side closed them; '' if it did not. */
   downstreamCloseType: CloseType = CloseType.Normal;
   upstreamCloseType: CloseType = CloseType.Normal;
@@ -302,7 +301,6 @@ export class StreamInfo {
     this.connectionId = 0;
     this.streamId = '';
     this.connectionTerminationDetails = '';
-    this.requestedServerName = '';
     this.downstreamCloseType = CloseType.Normal;
     this.upstreamCloseType = CloseType.Normal;
     this.downstreamLocalCloseReason = '';

@@ -1,5 +1,6 @@
 // The match criteria of filter chains, as values that can be compared.
 
+import { lowerAscii } from '../../common/text/lower-ascii.js';
 import { ipRange, rangeText } from '../../io/addresses/ip-range.js';
 import type { CidrRange, FilterChainMatch } from '../generated/api.js';
 
@@ -8,12 +9,14 @@ export const ANY = '';
 
 /**
  * The values that a match accepts, keyed by criterion, in order of evaluation. Equal values have equal texts; [ANY] if the
- * criterion is not set. Criteria that need the TLS inspector are not implemented.
+ * criterion is not set.
  */
 export const CRITERIA = {
   destination_port: (match: FilterChainMatch) => [String(match.destination_port ?? ANY)],
   prefix_ranges: (match: FilterChainMatch) => ranges(match.prefix_ranges),
+  server_names: (match: FilterChainMatch) => values(match.server_names?.map(serverName)),
   transport_protocol: (match: FilterChainMatch) => [match.transport_protocol ?? ANY],
+  application_protocols: (match: FilterChainMatch) => values(match.application_protocols),
   direct_source_prefix_ranges: (match: FilterChainMatch) => ranges(match.direct_source_prefix_ranges),
   source_type: (match: FilterChainMatch) => [sourceType(match)],
   source_prefix_ranges: (match: FilterChainMatch) => ranges(match.source_prefix_ranges),
@@ -60,6 +63,12 @@ export function groupsBy<T>(items: readonly T[], valuesOf: (item: T) => Iterable
 
 function sourceType({ source_type = 'ANY' }: FilterChainMatch): string {
   return source_type === 'ANY' ? ANY : source_type;
+}
+
+/** Returns a wildcard without its star: `.example.com`. */
+function serverName(name: string): string {
+  const lower = lowerAscii(name);
+  return lower.startsWith('*.') ? lower.slice(1) : lower;
 }
 
 function ranges(list: readonly CidrRange[] | undefined): readonly string[] {

@@ -70,6 +70,10 @@ export class FilterStage implements FilteredClient {
     return this.run.connection.isClosed;
   }
 
+  setCluster(name: string): void {
+    this.run.connection.clusterName = name;
+  }
+
   continueReading(): void {
     this.run.continueLater(this);
   }

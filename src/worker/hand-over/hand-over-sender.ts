@@ -124,9 +124,9 @@ export class HandOverSender implements HandOverQueue {
       for (const { fd } of sockets) this.#shim.closeDescriptor(fd);
       return this.#keep(connection, prepared, String(error));
     }
-    const { direct, listener, localText: local, remote, startMonotonicMs } = connection;
+    const { detected, direct, listener, localText: local, remote, startMonotonicMs } = connection;
     const { progress, input } = prepared;
-    const facts = { listener: listener.name, fingerprint, remote, direct, local, startMonotonicMs, progress };
+    const facts = { listener: listener.name, fingerprint, remote, direct, local, detected, startMonotonicMs, progress };
     channel.offer(
       { facts, sockets, input },
       {

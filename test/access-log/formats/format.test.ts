@@ -35,7 +35,16 @@ t.test('every operator writes its value, or the placeholder of a missing one', a
     responseFlags: ResponseFlag.UpstreamConnectionFailure | ResponseFlag.UpstreamRetryLimitExceeded,
     responseCodeDetails: 'no healthy upstream',
     connectionTerminationDetails: 'idle',
-    requestedServerName: 'example.com',
+    downstream: {
+      ...stream().downstream!,
+      detected: {
+        transportProtocol: 'tls',
+        applicationProtocols: ['h2'],
+        serverName: 'example.com',
+        ja3: '93c7d42c0df602fb91589311534831f5',
+        ja4: 't13d181100_85036bcba153_d41ae481755e',
+      },
+    },
     virtualHostName: 'default',
   });
   process.env.BATON_TEST_ZONE = 'zone-a';
@@ -101,6 +110,13 @@ t.test('every operator writes its value, or the placeholder of a missing one', a
     ['%CONNECTION_ID%', '17', '0'],
     ['%CONNECTION_TERMINATION_DETAILS%', 'idle', '-'],
     ['%REQUESTED_SERVER_NAME%', 'example.com', '-'],
+    ['%REQUESTED_SERVER_NAME()%', 'example.com', '-'],
+    ['%REQUESTED_SERVER_NAME(SNI_ONLY:HOST)%', 'example.com', '-'],
+    ['%REQUESTED_SERVER_NAME(SNI_FIRST)%', 'example.com', '-'],
+    ['%REQUESTED_SERVER_NAME(HOST_FIRST)%', 'locations', '-'],
+    ['%REQUESTED_SERVER_NAME(HOST_FIRST:ORIG)%', 'example.com', '-'],
+    ['%TLS_JA3_FINGERPRINT%', '93c7d42c0df602fb91589311534831f5', '-'],
+    ['%TLS_JA4_FINGERPRINT%', 't13d181100_85036bcba153_d41ae481755e', '-'],
     ['%ROUTE_NAME%', 'to_places', '-'],
     ['%VIRTUAL_HOST_NAME%', 'default', '-'],
     ['%HOSTNAME%', hostname(), hostname()],

@@ -2,6 +2,7 @@
 
 import { overlapOf } from '../../fields/filter-chains.js';
 import type { CidrRange, FilterChain, FilterChainMatch, Listener } from '../../generated/api.js';
+import { messageNameOf } from '../../schema/message-name.js';
 import { formatPath, type Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
 import { isPlainIp } from '../addresses.js';
@@ -18,20 +19,50 @@ export function checkFilterChainMatches(listener: Listener, path: Path, problems
     const at = [...path, 'default_filter_chain', 'filter_chain_match'];
     problems.error(at, 'the default filter chain accepts all connections that no other chain matches: leave it out');
   }
+  warnOfUndetected(listener, path, problems);
   if (problems.errorCount === before) checkChoice(chains, [...path, 'filter_chains'], problems);
+}
+
+const LISTENER_FILTERS = 'envoy.extensions.filters.listener';
+const PROXY_PROTOCOL = `${LISTENER_FILTERS}.proxy_protocol.v3.ProxyProtocol`;
+const HTTP_INSPECTOR = `${LISTENER_FILTERS}.http_inspector.v3.HttpInspector`;
+/** The listener filters of this build that do not detect what a criterion is about. */
+const BLIND = {
+  server_names: [PROXY_PROTOCOL, HTTP_INSPECTOR],
+  application_protocols: [PROXY_PROTOCOL],
+} as const;
+
+/** Warns of criteria that no connection can meet, because no listener filter detects what they are about. */
+function warnOfUndetected(
+  { filter_chains: chains = [], listener_filters = [] }: Listener,
+  path: Path,
+  problems: Problems,
+): void {
+  const present = listener_filters.map((filter) => messageNameOf(filter?.typed_config?.['@type'] ?? ''));
+  for (const [index, chain] of chains.entries()) {
+    for (const [field, blind] of Object.entries(BLIND)) {
+      const isSet = (chain?.filter_chain_match?.[field as keyof typeof BLIND]?.length ?? 0) > 0;
+      if (!isSet || !present.every((name) => blind.some((each) => each === name))) continue;
+      problems.warn(
+        [...path, 'filter_chains', index, 'filter_chain_match', field],
+        'no connection matches: the listener filter envoy.filters.listener.tls_inspector is missing',
+      );
+    }
+  }
 }
 
 function checkMatch(match: FilterChainMatch, path: Path, problems: Problems): void {
   checkRanges(match.prefix_ranges, [...path, 'prefix_ranges'], problems);
   checkRanges(match.direct_source_prefix_ranges, [...path, 'direct_source_prefix_ranges'], problems);
   checkRanges(match.source_prefix_ranges, [...path, 'source_prefix_ranges'], problems);
-  const { transport_protocol: protocol = '' } = match;
-  if (protocol !== '' && protocol !== 'raw_buffer') {
+  match.server_names?.forEach((name, index) => {
+    if (!name?.includes('*') || name.startsWith('*.')) return;
+    const at = [...path, 'server_names', index];
     problems.error(
-      [...path, 'transport_protocol'],
-      `'${protocol}' is not implemented in Baton: without the TLS inspector every connection is 'raw_buffer'`,
+      at,
+      "partial wildcards are not supported: write a whole name, or '*.' and a suffix like *.example.com",
     );
-  }
+  });
 }
 
 function checkRanges(ranges: readonly CidrRange[] | undefined, path: Path, problems: Problems): void {

@@ -14,6 +14,7 @@ t.test('a closed proxy counts no flushes, regardless of when they end', async (t
   const options = {
     pickCluster: () => undefined,
     findCluster: () => undefined,
+    selectedCluster: () => undefined,
     idleMs: 0,
     maxConnectionMs: 0,
     maxConnectAttempts: 1,

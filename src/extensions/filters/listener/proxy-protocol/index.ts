@@ -6,7 +6,7 @@ import {
   byValue,
   type CounterSlot,
   defineLayout,
-  type InspectedAddresses,
+  type InspectedConnection,
   type ListenerFilter,
   type ListenerFilterExtension,
   refused,
@@ -82,7 +82,7 @@ class ProxyProtocolFilter implements ListenerFilter {
     this.#versions = VERSIONS.filter((version) => !this.#isOptional || !this.#disallowed.includes(version));
   }
 
-  inspect(bytes: Uint8Array, addresses: InspectedAddresses): number {
+  inspect(bytes: Uint8Array, connection: InspectedConnection): number {
     const { at } = ProxyProtocolStats;
     const version = versionOf(bytes, this.#versions);
     if (version === 'incomplete') return Verdict.NeedsMore;
@@ -101,8 +101,8 @@ class ProxyProtocolFilter implements ListenerFilter {
     if (header === 'invalid') return this.#refuse(at[`versions.v${version}.error`]);
     this.#stats.increment(at[`versions.v${version}.found`]);
     if (header.addresses !== undefined) {
-      addresses.remote = header.addresses.source;
-      addresses.local = header.addresses.destination;
+      connection.remote = header.addresses.source;
+      connection.local = header.addresses.destination;
     }
     return header.length;
   }

@@ -26,6 +26,7 @@ export const tcpProxy: TerminalNetworkFilterExtension<TcpProxyConfig> = {
       pickCluster: clusterPicker(config, context),
       findCluster: (name: string) =>
         clusterNames(config).has(name) ? context.clusters.find(name)?.current : undefined,
+      selectedCluster: (name: string) => context.clusters.find(name)?.current,
       idleMs: durationMs(config.idle_timeout, DEFAULT_IDLE_MS),
       maxConnectionMs:
         config.max_downstream_connection_duration === undefined

@@ -63,7 +63,8 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     const { options, stats, thread } = this.proxy;
     stats.increment(TcpStats.at.downstream_cx_total);
     if (this.proxy.shortestTimeoutMs > 0) thread.wheel.schedule(this.#timer, this.proxy.shortestTimeoutMs);
-    this.#cluster = options.pickCluster();
+    const { clusterName } = this.downstream;
+    this.#cluster = clusterName === '' ? options.pickCluster() : options.selectedCluster(clusterName);
     if (this.#cluster === undefined) {
       stats.increment(TcpStats.at.downstream_cx_no_route);
       return this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found', NoStart.Route);
@@ -351,7 +352,9 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
 
   /** Begins another attempt. The cluster may have been replaced, with other hosts, or removed. */
   #retryConnect(): void {
-    const cluster = this.proxy.options.findCluster(this.#cluster!.name);
+    const { options } = this.proxy;
+    const { name } = this.#cluster!;
+    const cluster = this.downstream.clusterName === '' ? options.findCluster(name) : options.selectedCluster(name);
     if (cluster === undefined) return this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found', NoStart.Route);
     this.#cluster = cluster;
     this.#connect();

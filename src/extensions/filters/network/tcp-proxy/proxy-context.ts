@@ -11,6 +11,8 @@ export interface TcpProxyOptions {
   pickCluster(): Cluster | undefined;
   /** Returns the cluster `name` if it is one of this proxy. */
   findCluster(name: string): Cluster | undefined;
+  /** Returns any cluster, for connections whose cluster a network filter has selected. */
+  selectedCluster(name: string): Cluster | undefined;
   /** 0: unlimited. */
   idleMs: number;
   maxConnectionMs: number;

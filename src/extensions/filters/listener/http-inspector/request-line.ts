@@ -1,0 +1,41 @@
+// Finds the version of HTTP in the first bytes of a plain connection: the preface of HTTP/2, or the first request line of HTTP/1.
+//
+// What counts as a request line follows Envoy's parser, because filter chains must be chosen as in Envoy.
+
+export type HttpVersion = 'http/1.0' | 'http/1.1' | 'h2c';
+
+const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
+const LINE_FEED = 10;
+/** Method, target and version with anything up to a space between them. A line without version is one of HTTP/0.9. */
+const LINE = /^([^\0- ]+)[\0- ]+([^\0- ]+)(?:[\0- ]+([^\0- ].*?)?)?[\0- ]*$/s;
+const FIRST_CHARACTER = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]/;
+const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+const VERSION = /^HTTP\/[0-9]\.[0-9]$/;
+
+/** @param bytes at least one byte, from the beginning of the connection */
+export function httpVersionOf(bytes: Uint8Array): HttpVersion | 'incomplete' | 'invalid' {
+  const seen = Math.min(bytes.length, PREFACE.length);
+  if (Buffer.compare(bytes.subarray(0, seen), PREFACE.subarray(0, seen)) === 0)
+    return seen < PREFACE.length ? 'incomplete' : 'h2c';
+  if (!FIRST_CHARACTER.test(String.fromCharCode(bytes[0]!))) return 'invalid';
+  const end = bytes.indexOf(LINE_FEED);
+  if (end < 0) return 'incomplete';
+  const line = LINE.exec(Buffer.from(bytes.buffer, bytes.byteOffset, end).toString('latin1'));
+  if (line === null) return 'invalid';
+  const [, method = '', target = '', version = ''] = line;
+  if (!METHOD.test(method) || !isTarget(target, method === 'CONNECT')) return 'invalid';
+  if (version !== '' && !VERSION.test(version)) return 'invalid';
+  return version === 'HTTP/1.1' ? 'http/1.1' : 'http/1.0';
+}
+
+const PATH = /^[/*][\t\f!-~]*$/;
+const SCHEME = /^[A-Za-z][A-Za-z0-9+\-.]*:\/\//;
+const AUTHORITY_AND_PATH = /^([A-Za-z0-9!$%&'()*+,\-.:;=@[\]_~]*)([/?][\t\f!-~]*)?$/;
+
+function isTarget(target: string, isConnect: boolean): boolean {
+  if (target[0] === '/' || target[0] === '*') return PATH.test(target);
+  const scheme = isConnect ? '' : SCHEME.exec(target)?.[0];
+  if (scheme === undefined) return false;
+  const rest = AUTHORITY_AND_PATH.exec(target.slice(scheme.length));
+  return rest !== null && !rest[1]!.includes('@@');
+}
