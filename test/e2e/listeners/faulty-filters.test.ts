@@ -45,7 +45,7 @@ const MISUSES = {
 };
 
 t.test('an invalid range or close time of a filter closes its connection, and no other', async (t) => {
-  const baton = await startWith(t, 'sni_cluster.v3.SniCluster');
+  const baton = await startWith(t, 'dubbo_proxy.router.v3.Router');
   const port = await baton.listenerPort('main');
   const other = await connectRaw(t, port);
   for (const [misuse, said] of Object.entries(MISUSES)) {

@@ -1,6 +1,6 @@
 // Loaded into Baton before its own code (--import): a network filter that refuses every connection and leaves it open,
 // configured by the message of the echo filter; one that throws in every callback, configured by that of direct_response; and
-// one that does what the client requests, configured by that of sni_cluster.
+// one that does what the client requests, configured by that of the Dubbo router.
 
 import { EXTENSIONS } from '../../../src/extensions/index.js';
 import type { DownstreamConnection, TerminalNetworkFilterExtension } from '../../../src/extensions/sdk.js';
@@ -52,7 +52,7 @@ const CALLS: Readonly<Record<string, (connection: DownstreamConnection, offset: 
 const obeying: TerminalNetworkFilterExtension = {
   category: 'envoy.filters.network',
   name: 'acme.obeying',
-  typeUrls: ['type.googleapis.com/envoy.extensions.filters.network.sni_cluster.v3.SniCluster'],
+  typeUrls: ['type.googleapis.com/envoy.extensions.filters.network.dubbo_proxy.router.v3.Router'],
   isTerminal: true,
   createOnWorker: (_config, _chain, { memory }) => ({
     accept: (connection) => ({

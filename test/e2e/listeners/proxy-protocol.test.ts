@@ -373,9 +373,9 @@ t.test('unsupported configurations are refused', async (t) => {
   t.match(await refusal({ ...web('a'), listener_filters: [{ name: 'a' }] }), /listener_filters\[0\]/);
   const other = {
     name: 'a',
-    typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.listener.tls_inspector.v3.TlsInspector' },
+    typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.listener.original_dst.v3.OriginalDst' },
   };
-  t.match(await refusal({ ...web('a'), listener_filters: [other] }), /tls_inspector/);
+  t.match(await refusal({ ...web('a'), listener_filters: [other] }), /original_dst/);
 });
 
 async function connectWhenOpen(t: Test, port: number) {
