@@ -3,7 +3,6 @@
 const AGENTS_SEND = 'log to standard output or a file, from which an agent can forward the lines';
 const ASK_A_SERVICE = 'envoy.filters.http.ext_authz can call a service that authorizes requests';
 const WRITE_ONE = 'docs/extending.md shows how to write a filter in TypeScript';
-const NO_TLS = 'leave it out: without TLS it has no effect';
 const LIMIT_MEMORY = 'leave it out, and limit the memory of the process with a cgroup or a systemd unit';
 const HOSTS_COMPRESS = 'let the hosts compress: their responses are passed on unchanged';
 
@@ -23,8 +22,6 @@ export const SUBSTITUTES: Readonly<Record<string, string>> = {
   'filters.http.oauth2': ASK_A_SERVICE,
   'filters.http.ratelimit': 'envoy.filters.http.local_ratelimit limits the requests of one process',
   'filters.http.wasm': WRITE_ONE,
-  'filters.listener.http_inspector': 'leave it out: connection managers serve HTTP/1.1',
-  'filters.listener.tls_inspector': NO_TLS,
   'filters.network.connection_limit':
     'the runtime value envoy.resource_limits.listener.<name>.connection_limit limits the connections of a listener',
   'filters.network.ext_authz': 'for HTTP, envoy.filters.http.ext_authz can call the service',

@@ -69,7 +69,7 @@ export interface CertificateFacts {
   readonly validUntilMs: number;
 }
 
-/** The parts of a subject that Envoy's matchers use separately. */
+/** The parts of a subject that Envoy's matchers use separately, unescaped. */
 export interface ParsedName {
   /** The last one of several; '' without. */
   readonly commonName: string;
