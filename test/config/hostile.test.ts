@@ -149,6 +149,14 @@ t.test('texts of megabytes are read, or refused with their places', async (t) =>
   }
 });
 
+t.test('an unknown name of megabytes is refused within seconds', async (t) => {
+  const begun = process.cpuUsage();
+  const problems = problemsOf(`{"node": {"${'a_b'.repeat(5_000_000)}": 1}}`, { file: 'a.json' });
+  const { user } = process.cpuUsage(begun);
+  t.match(problems, /^a\.json:1:11: node\.a_ba_b/);
+  t.ok(user < 8_000_000, `${user / 1e6} s`);
+});
+
 t.test('escapes in text protobufs are UTF-8, in strings but not in bytes', async (t) => {
   const problems = (text: string) => problemsOf(`node { ${text} ids: "a" }`, { file: 'a.pb_text' });
   for (const good of ['"\\303\\251"', '"\\xc3" "\\xa9"', '"\\u00e9\\n\\\\377"', '"\\U0001f600"', '"é"']) {

@@ -62,7 +62,10 @@ const NO_CREDENTIAL = new Set(['accesscontrolallowcredentials']);
 export function isCredentialName(name: string): boolean {
   let isOne = knownNames.get(name);
   if (isOne === undefined) {
-    const plain = name.replace(/[^A-Za-z0-9]/g, '').toLowerCase();
+    const plain = name
+      .slice(-MAX_ENDING)
+      .replace(/[^A-Za-z0-9]/g, '')
+      .toLowerCase();
     isOne = (ENDING.test(plain) && !NO_CREDENTIAL.has(plain)) || WHOLE_NAMES.has(plain);
     if (knownNames.size >= MAX_KNOWN_NAMES) knownNames.clear();
     if (name.length <= MAX_KNOWN_LENGTH) knownNames.set(name, isOne);
@@ -73,6 +76,8 @@ export function isCredentialName(name: string): boolean {
 /** Cache: a configuration has few names, each many times. */
 const knownNames = new Map<string, boolean>();
 const MAX_KNOWN_NAMES = 1000;
+/** Of longer names only this many last characters are looked at. */
+const MAX_ENDING = 1000;
 /** Names from outside can be of any length, and long ones are not cached. */
 const MAX_KNOWN_LENGTH = 100;
 

@@ -209,7 +209,11 @@ function throughTypedStructs(value: unknown, part: PathPart): { readonly path: P
 
 function member(value: unknown, name: string): unknown {
   if (typeof value !== 'object' || value === null) return undefined;
-  const camel = name.replace(/_([a-z0-9])/g, (_all, letter: string) => letter.toUpperCase());
   const fields = value as Record<string, unknown>;
-  return fields[name] ?? fields[camel];
+  const held = fields[name];
+  if ((held !== undefined && held !== null) || name.length > MAX_FIELD_NAME) return held;
+  return fields[name.replace(/_([a-z0-9])/g, (_all, letter: string) => letter.toUpperCase())];
 }
+
+/** No field of the API has a longer name. Unknown names of megabytes are not converted. */
+const MAX_FIELD_NAME = 1000;
