@@ -6,8 +6,7 @@ export type HttpVersion = 'http/1.0' | 'http/1.1' | 'h2c';
 
 const PREFACE = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
 const LINE_FEED = 10;
-/** Method, target and version with anything up to a space between them. A line without version is one of HTTP/0.9. */
-const LINE = /^([^\0- ]+)[\0- ]+([^\0- ]+)(?:[\0- ]+([^\0- ].*?)?)?[\0- ]*$/s;
+const SPACE = 32;
 const FIRST_CHARACTER = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]/;
 const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const VERSION = /^HTTP\/[0-9]\.[0-9]$/;
@@ -20,12 +19,29 @@ export function httpVersionOf(bytes: Uint8Array): HttpVersion | 'incomplete' | '
   if (!FIRST_CHARACTER.test(String.fromCharCode(bytes[0]!))) return 'invalid';
   const end = bytes.indexOf(LINE_FEED);
   if (end < 0) return 'incomplete';
-  const line = LINE.exec(Buffer.from(bytes.buffer, bytes.byteOffset, end).toString('latin1'));
-  if (line === null) return 'invalid';
-  const [, method = '', target = '', version = ''] = line;
-  if (!METHOD.test(method) || !isTarget(target, method === 'CONNECT')) return 'invalid';
+  const [method, target, version] = partsOf(bytes.subarray(0, end));
+  if (target === '' || !METHOD.test(method) || !isTarget(target, method === 'CONNECT')) return 'invalid';
   if (version !== '' && !VERSION.test(version)) return 'invalid';
   return version === 'HTTP/1.1' ? 'http/1.1' : 'http/1.0';
+}
+
+/**
+ * Returns method, target and version, which bytes up to a space separate; '' for those that are missing. A line without version is one of
+ * HTTP/0.9. The version may contain spaces. An expression for the whole line would backtrack over long runs of spaces.
+ */
+function partsOf(line: Uint8Array): readonly [method: string, target: string, version: string] {
+  let end = line.length;
+  while (end > 0 && line[end - 1]! <= SPACE) end--;
+  const skip = (at: number, areSpaces: boolean): number => {
+    while (at < end && line[at]! <= SPACE === areSpaces) at++;
+    return at;
+  };
+  const text = (from: number, to: number) =>
+    Buffer.from(line.buffer, line.byteOffset + from, to - from).toString('latin1');
+  const methodEnd = skip(0, false);
+  const target = skip(methodEnd, true);
+  const targetEnd = skip(target, false);
+  return [text(0, methodEnd), text(target, targetEnd), text(skip(targetEnd, true), end)];
 }
 
 const PATH = /^[/*][\t\f!-~]*$/;

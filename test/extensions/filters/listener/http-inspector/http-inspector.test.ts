@@ -43,6 +43,16 @@ t.test('the version is that of the request line, or of the preface', async (t) =
   }
 });
 
+t.test('a line with tens of thousands of spaces blocks nothing', async (t) => {
+  const begun = process.cpuUsage();
+  const spaces = ' '.repeat(60_000);
+  for (const text of [`GET / x${spaces}x\n`, `GET /${spaces}x x\n`, `GET${spaces}x\n`, `CONNECT${spaces}\n`]) {
+    t.match(look(text), { result: 0, stats: { http_not_found: 1 } });
+  }
+  t.match(look(`GET${spaces}/ HTTP/1.1\n`), { result: 0, stats: { http11_found: 1 } });
+  t.ok(process.cpuUsage(begun).user < 2_000_000);
+});
+
 t.test('other bytes are no HTTP', async (t) => {
   const texts = [
     '\r\nGET / HTTP/1.1\r\n',
