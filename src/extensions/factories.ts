@@ -105,6 +105,7 @@ export interface PrimaryLogContext {
 export interface NamedExtension extends Extension {
   readonly category:
     | 'envoy.formatter'
+    | 'envoy.http.stateful_header_formatters'
     | 'envoy.network.dns_resolver'
     | 'envoy.regex_engines'
     | 'envoy.request_id'

@@ -1,8 +1,8 @@
 // Extensions without code of their own: a configuration may name them, but Baton does the same without them, or another room
 // reads their configuration.
 
-import { CARES, RESOLVER } from '../config/implemented/common.js';
-import { accepted, notImplemented, onlyEmpty, refused } from '../config/implemented/table.js';
+import { CARES, PRESERVE_CASE, RESOLVER } from '../config/implemented/common.js';
+import { accepted, byValue, notImplemented, onlyEmpty, refused } from '../config/implemented/table.js';
 import type { NamedExtension } from './factories.js';
 
 const RAW_BUFFER = {
@@ -27,6 +27,20 @@ export const NAMED: readonly NamedExtension[] = [
     name: 'envoy.formatter.req_without_query',
     typeUrls: ['type.googleapis.com/envoy.extensions.formatter.req_without_query.v3.ReqWithoutQuery'],
     implemented: { 'envoy.extensions.formatter.req_without_query.v3.ReqWithoutQuery': {} },
+  },
+  // Names keep their case with or without it (http/codec/name-case.ts).
+  {
+    category: 'envoy.http.stateful_header_formatters',
+    name: PRESERVE_CASE,
+    typeUrls: [
+      'type.googleapis.com/envoy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig',
+    ],
+    implemented: {
+      'envoy.extensions.http.header_formatters.preserve_case.v3.PreserveCaseFormatterConfig': {
+        forward_reason_phrase: accepted("the host's reason phrase is forwarded in any case"),
+        formatter_type_on_envoy_headers: byValue({ DEFAULT: true, PROPER_CASE: true }),
+      },
+    },
   },
   // Names are always resolved by c-ares. Options that say what it does anyway are accepted.
   {

@@ -73,6 +73,7 @@ export interface ConnectionManagerOptions {
   upgrades: ReadonlySet<string>;
   /** The upstream host answers Expect: 100-continue, and its 1xx responses are forwarded to clients. */
   proxies100Continue: boolean;
+  matchesUpstreamScheme: boolean;
   /** In milliseconds; 0: no timeout. */
   streamIdleMs: number;
   maxStreamMs: number;

@@ -23,6 +23,7 @@ import type {
   Metadata,
   TcpKeepalive,
 } from '../config/generated/api.js';
+import { nameCase } from '../http/codec/name-case.js';
 import { DEFAULT_HTTP1_OPTIONS, type Http1Options } from '../http/codec/options.js';
 import { type Address, AddressKind, encodeIp, ipAddress } from '../io/addresses/address.js';
 import type { Keepalive } from '../io/shim.js';
@@ -216,6 +217,7 @@ function clientOptions(common: HttpProtocolOptions, http1: Http1ProtocolOptions)
     maxHeadBytes: (common.max_response_headers_kb ?? DEFAULT_RESPONSE_HEADERS_KB) * 1024,
     maxHeaders: common.max_headers_count ?? maxHeaders,
     dropsTrailers: http1.enable_trailers !== true,
+    nameCase: nameCase(http1),
   };
 }
 

@@ -19,6 +19,9 @@ export const FORMATTERS = ['envoy.formatter.metadata', 'envoy.formatter.req_with
 export const ONLY_FORMATTERS =
   'only the built-in operators of formats, %METADATA% and %REQ_WITHOUT_QUERY% are implemented';
 
+/** The only extension of `stateful_formatter`. */
+export const PRESERVE_CASE = 'envoy.http.stateful_header_formatters.preserve_case';
+
 /** The only extension of resolvers: the name servers in /etc/resolv.conf are those of c-ares too. */
 export const CARES = 'envoy.network.dns_resolver.cares';
 

@@ -1,6 +1,6 @@
 // Implemented fields of the HTTP connection manager and its HTTP filters.
 
-import { FORMATTERS, ONLY_FORMATTERS } from './common.js';
+import { FORMATTERS, ONLY_FORMATTERS, PRESERVE_CASE } from './common.js';
 import {
   accepted,
   byValue,
@@ -72,9 +72,10 @@ export const HTTP: ImplementedTable = {
     ),
     stream_error_on_invalid_http_message: onlyFalse(CLOSED_IF_UNREADABLE),
     local_reply_config: true,
+    scheme_header_transformation: true,
+    append_x_forwarded_port: true,
     ...notImplemented(
       'http3_protocol_options',
-      'scheme_header_transformation',
       'access_log_flush_interval',
       'flush_access_log_on_new_request',
       'access_log_options',
@@ -82,7 +83,6 @@ export const HTTP: ImplementedTable = {
       'path_normalization_options',
       'proxy_status_config',
       'typed_header_validation_config',
-      'append_x_forwarded_port',
       'append_local_overload',
       'add_proxy_protocol_connection_state',
     ),
@@ -168,10 +168,16 @@ export const HTTP: ImplementedTable = {
     enable_trailers: true,
     allow_custom_methods: true,
     override_stream_error_on_invalid_http_message: onlyFalse(CLOSED_IF_UNREADABLE),
-    header_key_format: refused('header names keep their case: leave it out'),
+    header_key_format: true,
     ...notImplemented('allow_chunked_length', 'send_fully_qualified_url', 'use_balsa_parser'),
     ignore_http_11_upgrade: refused('upgrade_configs defines the allowed upgrades: leave it out'),
   },
+  'envoy.config.core.v3.Http1ProtocolOptions.HeaderKeyFormat': {
+    proper_case_words: true,
+    stateful_formatter: onlyExtension(PRESERVE_CASE, 'names keep their case, or are written in proper case'),
+  },
+  'envoy.config.core.v3.Http1ProtocolOptions.HeaderKeyFormat.ProperCaseWords': {},
+  'envoy.config.core.v3.SchemeHeaderTransformation': obeyed('scheme_to_overwrite', 'match_upstream'),
   'envoy.extensions.filters.http.router.v3.Router': {
     dynamic_stats: true,
     suppress_envoy_headers: true,

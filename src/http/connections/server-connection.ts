@@ -133,6 +133,9 @@ export class ServerConnection
   get scheme(): 'http' | 'https' {
     return 'http';
   }
+  get localPort(): string {
+    return /:(\d+)$/.exec(this.socket.localText)?.[1] ?? '';
+  }
 
   // ── LocalEnd: for the normalization of hosts ─────────────────────────────────────────────────────────────────────
 

@@ -165,6 +165,8 @@ export interface ResponseStream {
   readonly isInternal: boolean;
   /** The host answers Expect: 100-continue, and its 1xx responses are forwarded to the client. */
   readonly passesInformational: boolean;
+  /** The request's scheme becomes that of the connection to its host (scheme_header_transformation.match_upstream). */
+  readonly matchesUpstreamScheme: boolean;
   /** http.<stat_prefix>. */
   readonly httpStats: Scope;
   encodeInformational(headers: HeaderBlock): void;

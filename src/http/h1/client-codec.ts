@@ -125,7 +125,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
         this.writing = Writing.Chunked;
       }
     }
-    sendRequestHead(this.sink, this.shared, headers, skip, tail, this.bytes);
+    sendRequestHead(this.sink, this.shared, headers, skip, tail, this.bytes, this.limits.nameCase);
     if (endStream) this.completeWriting();
   }
 

@@ -23,6 +23,8 @@ export interface Line {
 export class Lines {
   /** Indexed by Tail bits; each includes the empty line that ends the head. */
   readonly tails: readonly Line[];
+  /** The same with names in proper case. */
+  readonly properTails: readonly Line[];
   readonly crlf: Line;
   /** Follows the data of the last chunk: its CRLF, the chunk of size 0, no trailers. */
   readonly lastChunkAfterData: Line;
@@ -37,6 +39,7 @@ export class Lines {
   constructor(memory: Memory) {
     this.#memory = memory;
     this.tails = Array.from({ length: TAILS }, (_, bits) => this.#write(`${tailText(bits)}\r\n`));
+    this.properTails = this.tails.map((_, bits) => this.#write(`${tailText(bits).replace(WORD, capitalized)}\r\n`));
     this.crlf = this.#write('\r\n');
     this.lastChunkAfterData = this.#write('\r\n0\r\n\r\n');
     this.lastChunk = this.#write('0\r\n\r\n');
@@ -68,4 +71,11 @@ function tailText(bits: number): string {
   if ((bits & Tail.Chunked) !== 0) text += 'transfer-encoding: chunked\r\n';
   if ((bits & Tail.NoContent) !== 0) text += 'content-length: 0\r\n';
   return text;
+}
+
+/** The first letter of each word in the names of lines. */
+const WORD = /^[a-z]|(?<=^[a-z]+-)[a-z]/gm;
+
+function capitalized(letter: string): string {
+  return letter.toUpperCase();
 }

@@ -2,9 +2,11 @@
 
 import type { StreamBytes } from '../../access-log/stream/stream-bytes.js';
 import { ConnectionHeader } from '../../common/text/header-names.js';
+import { NameCase } from '../codec/options.js';
 import type { ByteSink } from '../codec/streams.js';
 import type { HeaderBlock } from '../headers/header-block.js';
-import type { Line } from './lines.js';
+import { type Line, Tail } from './lines.js';
+import { writeProperName } from './proper-name.js';
 import type { H1Shared } from './shared.js';
 
 /** Bits of header names that are omitted. */
@@ -21,9 +23,11 @@ export function sendRequestHead(
   skip: number,
   tail: number,
   bytes: StreamBytes,
+  names = NameCase.AsReceived,
 ): void {
+  const send = names === NameCase.AsReceived ? sendFields : names === NameCase.Proper ? sendProper : sendProperIfAdded;
   if (head.startLineEnd > head.startLineStart) {
-    sendFields(sink, head, head.startLineStart, head.startLineEnd, skip, shared.lines.tails[tail]!, tail, bytes);
+    send(sink, head, head.startLineStart, head.startLineEnd, skip, shared, tail, bytes);
     return;
   }
   const { memory } = shared;
@@ -37,7 +41,7 @@ export function sendRequestHead(
   memory.copy(at, head.pathStart, head.pathEnd);
   at += pathLength;
   for (let i = 0; i < VERSION_BEHIND_PATH.length; i++) target[at++] = VERSION_BEHIND_PATH[i]!;
-  sendFields(sink, head, start, at, skip, shared.lines.tails[tail]!, tail, bytes);
+  send(sink, head, start, at, skip, shared, tail, bytes);
 }
 
 /** Sends the status line of `head`, as received if it is unchanged and the client speaks HTTP/1.1, then fields and tail. */
@@ -49,31 +53,32 @@ export function sendResponseHead(
   skip: number,
   tail: number,
   bytes: StreamBytes,
+  names = NameCase.AsReceived,
 ): void {
-  const end = shared.lines.tails[tail]!;
+  const send = names === NameCase.AsReceived ? sendFields : names === NameCase.Proper ? sendProper : sendProperIfAdded;
   if (head.startLineEnd > head.startLineStart && minorVersion === 1) {
-    sendFields(sink, head, head.startLineStart, head.startLineEnd, skip, end, tail, bytes);
+    send(sink, head, head.startLineStart, head.startLineEnd, skip, shared, tail, bytes);
     return;
   }
   const line = shared.lines.statusLine(head.status, minorVersion);
-  sendFields(sink, head, line.start, line.start + line.length, skip, end, tail, bytes);
+  send(sink, head, line.start, line.start + line.length, skip, shared, tail, bytes);
 }
 
 /** Sends the chunk of size 0 and the trailer fields. */
 export function sendTrailers(sink: ByteSink, shared: H1Shared, trailers: HeaderBlock, bytes: StreamBytes): void {
-  const { zeroChunk, tails } = shared.lines;
+  const { zeroChunk } = shared.lines;
   const end = zeroChunk.start + zeroChunk.length;
-  sendFields(sink, trailers, zeroChunk.start, end, SKIP_IN_TRAILERS, tails[0]!, 0, bytes);
+  sendFields(sink, trailers, zeroChunk.start, end, SKIP_IN_TRAILERS, shared, Tail.None, bytes);
 }
 
-/** Sends [start, end), the fields of `head` without the names in `skip`, and `tailLine`. */
+/** Sends [start, end), the fields of `head` without the names in `skip`, and the lines of `tail`. */
 function sendFields(
   sink: ByteSink,
   head: HeaderBlock,
   start: number,
   end: number,
   skip: number,
-  tailLine: Line,
+  shared: H1Shared,
   tail: number,
   bytes: StreamBytes,
 ): void {
@@ -94,16 +99,82 @@ function sendFields(
     end = head.lineEnd(i);
   }
   // The received empty line is sent together with the last field.
-  if (tail === 0 && end === head.headEnd - 2) {
+  if (tail === Tail.None && end === head.headEnd - 2) {
     sink.send(start, head.headEnd - start);
     sent += head.headEnd - start;
   } else {
+    const tailLine = shared.lines.tails[tail]!;
     sink.send(start, end - start);
     sink.send(tailLine.start, tailLine.length);
     sent += end - start + tailLine.length;
   }
   bytes.sent += sent;
   bytes.headersSent += sent - startLine - EMPTY_LINE_BYTES;
+}
+
+/** Does the same with all names in proper case. */
+function sendProper(
+  sink: ByteSink,
+  head: HeaderBlock,
+  start: number,
+  end: number,
+  skip: number,
+  shared: H1Shared,
+  tail: number,
+  bytes: StreamBytes,
+): void {
+  sendRenamed(sink, head, start, end, skip, shared.lines.properTails[tail]!, 0, bytes);
+}
+
+/** Does the same with the names of added fields in proper case. A local reply keeps its names, as in Envoy. */
+function sendProperIfAdded(
+  sink: ByteSink,
+  head: HeaderBlock,
+  start: number,
+  end: number,
+  skip: number,
+  shared: H1Shared,
+  tail: number,
+  bytes: StreamBytes,
+): void {
+  const { receivedFields: received } = head;
+  if (received < 0) sendFields(sink, head, start, end, skip, shared, tail, bytes);
+  else sendRenamed(sink, head, start, end, skip, shared.lines.properTails[tail]!, received, bytes);
+}
+
+/** `first`: index of the first field that is renamed. */
+function sendRenamed(
+  sink: ByteSink,
+  head: HeaderBlock,
+  start: number,
+  end: number,
+  skip: number,
+  tailLine: Line,
+  first: number,
+  bytes: StreamBytes,
+): void {
+  const { memory, size } = head;
+  let fields = tailLine.length - EMPTY_LINE_BYTES;
+  sink.send(start, end - start);
+  for (let i = 0; i < size; i++) {
+    const id = head.id(i);
+    if (id < 0 || (id < 32 && ((skip >>> id) & 1) === 1)) continue;
+    const nameStart = head.nameStart(i);
+    const nameEnd = head.nameEnd(i);
+    const lineEnd = head.lineEnd(i);
+    fields += lineEnd - nameStart;
+    if (i < first) {
+      sink.send(nameStart, lineEnd - nameStart);
+      continue;
+    }
+    const name = memory.scratch(nameEnd - nameStart);
+    writeProperName(memory.bytes, nameStart, nameEnd, name);
+    sink.send(name, nameEnd - nameStart);
+    sink.send(nameEnd, lineEnd - nameEnd);
+  }
+  sink.send(tailLine.start, tailLine.length);
+  bytes.sent += end - start + fields + EMPTY_LINE_BYTES;
+  bytes.headersSent += fields;
 }
 
 const EMPTY_LINE_BYTES = 2;

@@ -124,7 +124,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
   informational(headers: HeaderBlock): void {
     if (this.writing !== Writing.Head || this.decoder === undefined || this.#minorVersion === 0) return;
     const skip = SKIP_CONNECTION | SKIP_LENGTH | SKIP_CODING;
-    sendResponseHead(this.sink, this.shared, headers, 1, skip, Tail.None, this.bytes);
+    sendResponseHead(this.sink, this.shared, headers, 1, skip, Tail.None, this.bytes, this.limits.nameCase);
   }
 
   get protocol(): Protocol {
@@ -176,7 +176,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     if (this.reading !== Reading.Complete || this.#isUpgrade) this.#isLast = true;
     if (this.#isLast) tail |= Tail.Close;
     else if (this.#minorVersion === 0) tail |= Tail.KeepAlive;
-    sendResponseHead(this.sink, this.shared, headers, this.#minorVersion, skip, tail, this.bytes);
+    sendResponseHead(this.sink, this.shared, headers, this.#minorVersion, skip, tail, this.bytes, this.limits.nameCase);
     if (endStream) this.completeWriting();
   }
 
@@ -346,7 +346,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     const skip = SKIP_CONNECTION | SKIP_LENGTH | SKIP_CODING;
     const namesProtocol = status === 101 && headers.findId(ConnectionHeader.Upgrade) >= 0;
     const tail = namesProtocol ? Tail.Upgrade : Tail.None;
-    sendResponseHead(this.sink, this.shared, headers, this.#minorVersion, skip, tail, this.bytes);
+    sendResponseHead(this.sink, this.shared, headers, this.#minorVersion, skip, tail, this.bytes, this.limits.nameCase);
     this.#isLast = true;
     this.writing = Writing.Raw;
     this.reading = Reading.Raw;

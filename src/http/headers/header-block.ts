@@ -65,6 +65,8 @@ export class HeaderBlock extends HeaderFields {
   nominates = false;
   /** Offset after the empty line if that follows the last received field directly; otherwise 0. */
   headEnd = 0;
+  /** Fields from this index on were added; -1: the message was not received. */
+  receivedFields = -1;
 
   #block = NO_BLOCK;
   #retained = false;
@@ -100,6 +102,7 @@ export class HeaderBlock extends HeaderFields {
     this.contentLength = 0;
     this.close = this.upgrade = this.expectContinue = this.nominates = false;
     this.headEnd = 0;
+    this.receivedFields = -1;
   }
 
   /** Keeps the block beyond its exchange: retains it and adds a reference until drop(). Returns false when the arena has no room. */

@@ -175,6 +175,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     return this.manager.options.proxies100Continue;
   }
 
+  get matchesUpstreamScheme(): boolean {
+    return this.manager.options.matchesUpstreamScheme;
+  }
+
   // ── The request, from the codec ──────────────────────────────────────────────────────────────────────────────────
 
   onHeaders(headers: HeaderBlock, endStream: boolean): void {

@@ -103,6 +103,7 @@ export class HeadParser {
     const behind = this.#fields(head, end, limits.maxHeaders);
     if (behind <= 0) return behind;
     head.headEnd = behind;
+    head.receivedFields = head.size;
     if (this.#kind === HeadKind.Trailers) return behind;
     if (this.#settledFields < head.size) this.#known.remember(head, this.#fieldsStart);
     const fields = this.#connectionFields;

@@ -10,6 +10,7 @@ import type { HeaderBlock } from '../header-block.js';
 import { beginLine, endLine, HeaderLine, writeLatin1 } from '../header-line.js';
 import { sanitizeExternal, sanitizeInternal } from './control-headers.js';
 import { EdgeLines, isLoopback, mappedPrefix } from './edge-lines.js';
+import { ForwardedPort } from './forwarded-port.js';
 import { InternalAddresses } from './internal-addresses.js';
 import { sanitizeReferer } from './referer.js';
 import { REQUEST_ID_BYTES, writeRequestId } from './request-id.js';
@@ -27,6 +28,8 @@ export type ForwardingConfig = Pick<
   | 'internal_address_config'
   | 'add_user_agent'
   | 'represent_ipv4_remote_address_as_ipv4_mapped_ipv6'
+  | 'append_x_forwarded_port'
+  | 'scheme_header_transformation'
 >;
 
 /** The server's own address and names. */
@@ -45,6 +48,8 @@ export interface EdgeConnection {
   /** The peer's address without port; '' for Unix sockets. */
   readonly remoteIp: string;
   readonly scheme: 'http' | 'https';
+  /** The port that the client connected to; '' for Unix sockets. */
+  readonly localPort: string;
 }
 
 /** There is one for each connection manager and thread. */
@@ -60,6 +65,9 @@ export class ForwardingRules {
   readonly #internal: InternalAddresses | undefined;
   readonly #via: string;
   readonly #ip4Prefix: string;
+  /** scheme_to_overwrite: every request has this scheme. */
+  readonly #scheme: 'http' | 'https' | undefined;
+  readonly #ports: ForwardedPort | undefined;
   readonly #localIp: string;
   readonly #userAgent: HeaderLine | undefined;
   readonly #serviceCluster: HeaderLine;
@@ -76,6 +84,10 @@ export class ForwardingRules {
     this.#internal = InternalAddresses.of(config.internal_address_config);
     this.#via = byteText(config.via ?? '');
     this.#ip4Prefix = config.represent_ipv4_remote_address_as_ipv4_mapped_ipv6 ? '::ffff:' : '';
+    this.#scheme = config.scheme_header_transformation?.scheme_to_overwrite as 'http' | 'https' | undefined;
+    this.#ports = config.append_x_forwarded_port
+      ? new ForwardedPort(this.#usesRemoteAddress && this.#trustedHops === 0)
+      : undefined;
     this.#localIp = local.ip;
     this.#userAgent = config.add_user_agent ? new HeaderLine(USER_AGENT, local.cluster) : undefined;
     this.#serviceCluster = new HeaderLine(SERVICE_CLUSTER, local.cluster);
@@ -107,7 +119,10 @@ export class ForwardingRules {
     if (edgeLines !== undefined && !hasForwardedFor && peer !== '' && this.#internal?.has(peer) !== true) {
       this.isInternal = false;
       sanitizeExternal(headers, true, internalOnly);
-      edgeLines.addTo(headers, peer, connection.scheme, random);
+      const scheme = this.#scheme;
+      if (scheme !== undefined) headers.scheme = scheme;
+      edgeLines.addTo(headers, peer, scheme ?? connection.scheme, random);
+      this.#ports?.addTo(headers, connection.localPort);
       if (this.#userAgent !== undefined) this.#addUserAgent(headers, this.#userAgent);
       if (this.#via !== '') appendVia(headers, this.#via);
       return peer;
@@ -136,9 +151,14 @@ export class ForwardingRules {
       isSure = forwarded !== '' && this.#trustedHops === 0 && isSingle(headers);
       if (forwarded !== '') client = forwarded;
     }
+    if (this.#scheme !== undefined) {
+      headers.removeId(FORWARDED_PROTO.id);
+      headers.scheme = this.#scheme;
+    }
     const proto = headers.findValue(FORWARDED_PROTO);
-    if (proto < 0) (connection.scheme === 'https' ? HTTPS_LINE : HTTP_LINE).addTo(headers);
+    if (proto < 0) ((this.#scheme ?? connection.scheme) === 'https' ? HTTPS_LINE : HTTP_LINE).addTo(headers);
     else if (headers.scheme === '') headers.scheme = schemeAt(headers, proto) ?? connection.scheme;
+    this.#ports?.addTo(headers, connection.localPort);
     const isInternal = isSure && this.#internal?.has(client) === true;
     this.isInternal = isInternal;
     const isEdge = !isInternal && this.#usesRemoteAddress;

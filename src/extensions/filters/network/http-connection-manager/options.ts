@@ -6,6 +6,7 @@ import { headerKey } from '../../../../common/text/header-names.js';
 import { durationMs } from '../../../../common/time/duration.js';
 import { MAX_TIMER_MS } from '../../../../common/time/max-timer.js';
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
+import { nameCase } from '../../../../http/codec/name-case.js';
 import { closeParts } from '../../../../http/connection-manager.js';
 import type { TerminalFilterFactory } from '../../../../http/filters/filter.js';
 import { NO_FILTERS } from '../../../../http/filters/no-filters.js';
@@ -76,6 +77,7 @@ function settings(
       // Only at the edge: with trusted proxies in front, the client's connection ends at a proxy.
       refusesHttpsTargets: config.use_remote_address === true && (config.xff_num_trusted_hops ?? 0) === 0,
       dropsTrailers: http1.enable_trailers !== true,
+      nameCase: nameCase(http1),
     },
     routes: routeSource(config, routeFilterList, context, chain.place),
     scopes: config.scoped_routes && context.routes.scoped(config.scoped_routes, routeFilterList),
@@ -99,6 +101,7 @@ function settings(
     keepsResponseHeaders: accessLogs.some((log) => log.needs.response.size > 0),
     readsWireBytes: accessLogs.some((log) => log.needs.wireBytes === true),
     upgrades: allowedUpgrades(config),
+    matchesUpstreamScheme: config.scheme_header_transformation?.match_upstream ?? false,
     proxies100Continue: config.proxy_100_continue ?? false,
     streamIdleMs: durationMs(config.stream_idle_timeout, DEFAULT_STREAM_IDLE_MS),
     maxStreamMs: durationMs(common.max_stream_duration, 0),
