@@ -327,9 +327,9 @@ export interface CertificateFacts {
 export interface NativeTransport {
   /**
    * Accepts on a copy of `fd`. `contended`: other threads accept on the same socket, so only a few connections are accepted at a time.
-   * Returns the listener's ID.
+   * `maxAccepted`: not more than this at a time; 0: as many as the transport accepts. Returns the listener's ID.
    */
-  addListener(fd: number, contended: boolean): number;
+  addListener(fd: number, contended: boolean, maxAccepted: number): number;
   /** Stops (false) or resumes (true) accepting; connections stay in the kernel's backlog meanwhile. */
   setAccepting(listener: number, accepting: boolean): void;
   /**
@@ -419,7 +419,16 @@ export interface ListenSocketOptions {
   /** For IPv6 addresses: refuse IPv4-mapped peers. */
   v6Only: boolean;
   /** For accepted connections; absent: off. */
-  keepalive?: Keepalive;
+  keepalive?: Keepalive | undefined;
+  /** Set last before the socket is bound. */
+  others?: readonly SocketOption[];
+}
+
+/** An option of setsockopt(2). */
+export interface SocketOption {
+  readonly level: number;
+  readonly name: number;
+  readonly value: Uint8Array;
 }
 
 /** Properties of a listen socket that another process may have created. */
@@ -495,6 +504,8 @@ export interface NativeShim {
    * …).
    */
   openListenSocket(address: Uint8Array, options: ListenSocketOptions): number;
+  /** Throws an Error with `code` that names the option. */
+  setSocketOption(fd: number, option: SocketOption): void;
   /** Calls listen(). Throws an Error with `code`. */
   listen(fd: number, backlog: number): void;
   /** Returns the raw sockaddr that `fd` is bound to. */

@@ -28,6 +28,8 @@ export interface ActiveListenerOptions {
   connectionLimit: ConnectionLimit;
   /** The limit of all listeners together; undefined if this listener is exempt. */
   globalLimit: ConnectionLimit | undefined;
+  /** How many connections a socket accepts before others are served; 0: as many as suit the transport. */
+  maxAccepted?: number;
   /** Returns a number that is unique among the connections of the process. */
   nextSerial(): number;
   /** Settings of the listener filters; undefined if there are none. */
@@ -45,6 +47,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
   readonly #limits: BufferLimits;
   readonly #connectionLimit: ConnectionLimit;
   readonly #globalLimit: ConnectionLimit | undefined;
+  readonly #maxAccepted: number;
   readonly #nextSerial: () => number;
   readonly #connections = new ConnectionList<DownstreamConnection>();
   readonly #accepted: AcceptedSocket;
@@ -70,6 +73,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     this.#limits = options.limits;
     this.#connectionLimit = options.connectionLimit;
     this.#globalLimit = options.globalLimit;
+    this.#maxAccepted = options.maxAccepted ?? 0;
     this.#nextSerial = options.nextSerial;
     this.#accepted = new AcceptedSocket(options.transport);
     const { inspection } = options;
@@ -129,7 +133,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
   takeSockets(fds: readonly number[], shared: boolean): void {
     const ids: number[] = [];
     try {
-      for (const fd of fds) ids.push(this.#transport.addListener(fd, shared, this));
+      for (const fd of fds) ids.push(this.#transport.addListener(fd, shared, this, this.#maxAccepted));
     } catch (error) {
       for (const id of ids) this.#transport.removeListener(id, false);
       throw error;

@@ -127,8 +127,8 @@ t.test('removing a listener leaves other holders of the socket in service', asyn
   const fd = shim.openListenSocket(loopback, listenOptions);
   shim.listen(fd, 128);
   const address = shim.boundAddress(fd);
-  const first = rig.transport.addListener(fd, false);
-  const second = rig.transport.addListener(fd, false);
+  const first = rig.transport.addListener(fd, false, 0);
+  const second = rig.transport.addListener(fd, false, 0);
   shim.closeDescriptor(fd);
   rig.transport.removeListener(first, false);
   const { server } = await rig.pair(address);
@@ -141,7 +141,7 @@ t.test('one contended socket serves two transports', async (t) => {
   shim.listen(fd, 4096);
   const address = shim.boundAddress(fd);
   const rigs = [new Rig(), new Rig()];
-  for (const rig of rigs) rig.transport.addListener(fd, true);
+  for (const rig of rigs) rig.transport.addListener(fd, true, 0);
   shim.closeDescriptor(fd);
   const client = new Rig();
   for (let i = 0; i < 300; i++) client.connect(address);
@@ -152,6 +152,25 @@ t.test('one contended socket serves two transports', async (t) => {
     `both took part (${accepted().join(', ')})`,
   );
   for (const rig of [...rigs, client]) rig.close();
+});
+
+t.test('a listener accepts at most as many connections at a time as it is told', async (t) => {
+  const fd = shim.openListenSocket(loopback, listenOptions);
+  shim.listen(fd, 128);
+  const rig = new Rig();
+  const listener = rig.transport.addListener(fd, false, 2);
+  rig.transport.setAccepting(listener, false);
+  const client = new Rig();
+  const address = shim.boundAddress(fd);
+  shim.closeDescriptor(fd);
+  for (let i = 0; i < 7; i++) client.connect(address);
+  await client.next(Event.Connected, undefined, 7);
+  rig.transport.setAccepting(listener, true);
+  await until(() => rig.of(Event.Accept).length === 7, 'all to be accepted');
+  const batches = new Map<number, number>();
+  for (const { batch } of rig.of(Event.Accept)) batches.set(batch, (batches.get(batch) ?? 0) + 1);
+  t.ok(Math.max(...batches.values()) <= 2, `${[...batches.values()].join(', ')} in a batch`);
+  for (const each of [rig, client]) each.close();
 });
 
 t.test('many connections at once do not overflow a small batch', async (t) => {

@@ -82,7 +82,36 @@ bool readListenOptions(napi_env env, napi_value value, ListenOptions& to) {
     return false;
   }
   napi_value keepalive = property(env, value, "keepalive");
-  return isAbsent(env, keepalive) || readKeepalive(env, keepalive, to.keepalive);
+  if (!isAbsent(env, keepalive) && !readKeepalive(env, keepalive, to.keepalive)) return false;
+  napi_value others = property(env, value, "others");
+  return isAbsent(env, others) || readSocketOptions(env, others, to.others);
+}
+
+bool readSocketOptions(napi_env env, napi_value value, std::vector<SocketOption>& to) {
+  uint32_t length = 0;
+  if (napi_get_array_length(env, value, &length) != napi_ok) return refuse(env, "others", "an array");
+  for (uint32_t i = 0; i < length; i++) {
+    napi_value element;
+    SocketOption option;
+    if (napi_get_element(env, value, i, &element) != napi_ok || !readSocketOption(env, element, option)) return false;
+    to.push_back(std::move(option));
+  }
+  return true;
+}
+
+bool readSocketOption(napi_env env, napi_value value, SocketOption& to) {
+  napi_valuetype type;
+  if (napi_typeof(env, value, &type) != napi_ok || type != napi_object) return refuse(env, "option", "an object");
+  void* bytes;
+  size_t length;
+  if (!readInt(env, property(env, value, "level"), "level", INT32_MIN, to.level) ||
+      !readInt(env, property(env, value, "name"), "name", INT32_MIN, to.name) ||
+      !readArray(env, property(env, value, "value"), "value", napi_uint8_array, false, bytes, length)) {
+    return false;
+  }
+  const auto* start = static_cast<const uint8_t*>(bytes);
+  to.value.assign(start, start + length);
+  return true;
 }
 
 bool readKeepalive(napi_env env, napi_value value, Keepalive& to) {

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "system/sockets.h"
 
@@ -35,6 +36,8 @@ bool readAddress(napi_env env, napi_value value, const char* name, SocketAddress
 bool readArray(napi_env env, napi_value value, const char* name, napi_typedarray_type type, bool shared, void*& data,
                size_t& length);
 bool readListenOptions(napi_env env, napi_value value, ListenOptions& to);
+bool readSocketOptions(napi_env env, napi_value value, std::vector<SocketOption>& to);
+bool readSocketOption(napi_env env, napi_value value, SocketOption& to);
 bool readKeepalive(napi_env env, napi_value value, Keepalive& to);
 
 bool isAbsent(napi_env env, napi_value value);

@@ -42,6 +42,16 @@ napi_value listen(napi_env env, napi_callback_info info) {
   return ::listen(fd, backlog) == 0 ? nullptr : throwErrno(env, "listen", errno);
 }
 
+napi_value setSocketOption(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t fd;
+  SocketOption option;
+  if (!readInt(env, arguments[0], "fd", 0, fd) || !readSocketOption(env, arguments[1], option)) return nullptr;
+  const int error = baton::setSocketOption(fd, option);
+  if (error != 0) napi_throw(env, makeError(env, error, failedOption(option, error)));
+  return nullptr;
+}
+
 napi_value boundAddress(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
   int32_t fd;
@@ -108,6 +118,7 @@ napi_value socketPair(napi_env env, napi_callback_info) {
 void bindSockets(napi_env env, napi_value exports) {
   addMethods(env, exports,
              {method("openListenSocket", openListenSocket), method("listen", listen),
+              method("setSocketOption", setSocketOption),
               method("boundAddress", boundAddress), method("duplicate", duplicate),
               method("closeDescriptor", closeDescriptor), method("openMeetingSocket", openMeetingSocket),
               method("socketPair", socketPair), method("prepareListener", prepareListener)});

@@ -32,12 +32,14 @@ napi_value addListener(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
   int32_t fd;
   bool contended;
+  int32_t maxAccepted;
   Transport* transport = openTransport(arguments);
   if (transport == nullptr || !readInt(env, arguments[0], "fd", 0, fd) ||
-      !readBool(env, arguments[1], "contended", contended)) {
+      !readBool(env, arguments[1], "contended", contended) ||
+      !readInt(env, arguments[2], "maxAccepted", 0, maxAccepted)) {
     return nullptr;
   }
-  return answerId(env, "addListener", transport->addListener(fd, contended));
+  return answerId(env, "addListener", transport->addListener(fd, contended, maxAccepted));
 }
 
 napi_value setAccepting(napi_env env, napi_callback_info info) {

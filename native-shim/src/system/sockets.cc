@@ -86,7 +86,19 @@ SocketResult openListenSocket(const SocketAddress& address, const ListenOptions&
     const int error = setListenOptions(fd.get(), address.family(), options);
     if (error != 0) return failed("setsockopt", error);
   }
+  for (const SocketOption& option : options.others) {
+    if (const int error = setSocketOption(fd.get(), option)) return failed("setsockopt", error, failedOption(option, error));
+  }
   return bindTo(address, std::move(fd));
+}
+
+int setSocketOption(int fd, const SocketOption& option) {
+  const socklen_t length = static_cast<socklen_t>(option.value.size());
+  return setsockopt(fd, option.level, option.name, option.value.data(), length) == 0 ? 0 : errno;
+}
+
+std::string failedOption(const SocketOption& option, int error) {
+  return "socket option " + std::to_string(option.level) + "/" + std::to_string(option.name) + ": " + strerror(error);
 }
 
 SocketResult duplicate(int fd) {

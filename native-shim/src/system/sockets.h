@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "system/descriptor.h"
 
@@ -27,12 +28,20 @@ struct Keepalive {
   int probes = 0;
 };
 
+// An option of setsockopt() with the bytes of its value.
+struct SocketOption {
+  int level = 0;
+  int name = 0;
+  std::vector<uint8_t> value;
+};
+
 struct ListenOptions {
   bool reusePort = false;
   bool freebind = false;
   bool transparent = false;
   bool v6Only = false;
   Keepalive keepalive;
+  std::vector<SocketOption> others;  // set last before bind()
 };
 
 // A descriptor, or the failed call and its errno.
@@ -46,6 +55,10 @@ struct SocketResult {
 
 // Returns a bound socket. Untrusted links in the path of a Unix socket are not followed (see place.h).
 SocketResult openListenSocket(const SocketAddress& address, const ListenOptions& options);
+// Says which option could not be set.
+std::string failedOption(const SocketOption& option, int error);
+// Returns 0 or errno.
+int setSocketOption(int fd, const SocketOption& option);
 SocketResult duplicate(int fd);
 // Returns a socket for startConnect().
 SocketResult openConnectSocket(const SocketAddress& remote);

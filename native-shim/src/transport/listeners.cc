@@ -33,7 +33,7 @@ bool isShortage(int error) {
 
 }  // namespace
 
-Id Transport::addListener(int fd, bool contended) {
+Id Transport::addListener(int fd, bool contended, int maxAccepted) {
   SocketResult copy = baton::duplicate(fd);
   if (copy.error != 0) return -copy.error;
   setNoDelay(copy.fd.get());  // accepted connections inherit it
@@ -42,7 +42,8 @@ Id Transport::addListener(int fd, bool contended) {
   SocketRecord& listener = *sockets_.find(id);
   listener.kind = SocketKind::Listener;
   listener.listening = std::move(copy.fd);
-  listener.contended = contended;
+  const int share = contended ? kContendedAcceptShare : kAcceptShare;
+  listener.acceptShare = static_cast<uint8_t>(maxAccepted > 0 ? std::min(share, maxAccepted) : share);
   listener.accepting = true;
   const int error = setInEpoll(id, listener, true);
   if (error != 0) {
@@ -92,7 +93,7 @@ void Transport::updateListener(Id id, SocketRecord& listener) {
 
 void Transport::acceptSome(Id id, SocketRecord& listener) {
   if (listener.suspended || !(listener.accepting || listener.removed)) return;
-  const int share = listener.contended ? kContendedAcceptShare : kAcceptShare;
+  const int share = listener.acceptShare;
   for (int accepted = 0; accepted < share && batch_.hasRoom(); ++accepted) {
     if (!descriptorLimit_.mayAccept(epoll_.fd(), now_)) {
       if (accepted > 0) break;  // perhaps the backlog is empty: then it is not checked again

@@ -46,7 +46,7 @@ struct SocketRecord : SlotHeader {
   bool peekedToEnd : 1;    // all bytes before the peer's FIN were shown
 
   // Listeners.
-  bool contended : 1;  // other threads accept on the same socket
+  uint8_t acceptShare : 7;  // connections per round
   bool accepting : 1;
   bool suspended : 1;     // accept() failed because of a shortage of resources
   bool failReported : 1;  // AcceptFailed reported, no success since
@@ -56,7 +56,7 @@ struct SocketRecord : SlotHeader {
       : queued(false), inEpoll(false), shared(false), connecting(false), bindFailed(false), readable(false),
         keepReading(false), hungUp(false), errorHint(false), readBeforeReset(false), paused(false), ended(false),
         dead(false), blocked(false), shutdownAsked(false), frozen(false), notifiesLate(false), peekedToEnd(false),
-        contended(false), accepting(false), suspended(false), failReported(false), removed(false) {}
+        acceptShare(0), accepting(false), suspended(false), failReported(false), removed(false) {}
 };
 
 static_assert(sizeof(SocketRecord) <= 128, "an idle connection must stay small");

@@ -84,7 +84,8 @@ class Transport final : private TlsObserver {
   bool isOpen() const { return open_; }
 
   // These three return an ID or a negative errno. A failed connect has an ID and reports Reset.
-  Id addListener(int fd, bool contended);
+  // `maxAccepted`: connections per round; 0: no limit of its own.
+  Id addListener(int fd, bool contended, int maxAccepted);
   Id connect(const SocketAddress& remote, const SocketAddress* local, Limits limits);
   Id adopt(int fd, const Adoption& adoption);
 

@@ -111,7 +111,7 @@ export const BOOTSTRAP: ImplementedTable = {
     access_log_path: true,
     profile_path: true,
     ignore_global_conn_limit: true,
-    socket_options: refused('socket options of the admin interface are not implemented'),
+    socket_options: true,
   },
   'envoy.config.bootstrap.v3.LayeredRuntime': obeyed('layers'),
   'envoy.config.bootstrap.v3.RuntimeLayer': {

@@ -37,6 +37,18 @@ export const COMMON: ImplementedTable = {
     ...notImplemented('named_port', 'resolver_name'),
     network_namespace_filepath: refused('sockets are opened in the network namespace of the process'),
   },
+  'envoy.config.core.v3.SocketOption': {
+    ...obeyed('description', 'level', 'name', 'int_value', 'buf_value', 'type'),
+    state: byValue({ STATE_PREBIND: true, STATE_BOUND: true, STATE_LISTENING: true }),
+    ip_version: byValue({
+      SOCKET_IP_VERSION_UNSPECIFIED: true,
+      SOCKET_IP_VERSION_IPV4: true,
+      SOCKET_IP_VERSION_IPV6: true,
+    }),
+  },
+  'envoy.config.core.v3.SocketOption.SocketType': obeyed('stream', 'datagram'),
+  'envoy.config.core.v3.SocketOption.SocketType.Stream': {},
+  'envoy.config.core.v3.SocketOption.SocketType.Datagram': {},
   'envoy.config.core.v3.Pipe': obeyed('path', 'mode'),
   'envoy.config.core.v3.Locality': obeyed('region', 'zone', 'sub_zone'),
   'envoy.config.core.v3.Metadata': {

@@ -115,13 +115,13 @@ export class Transport {
   }
 
   /**
-   * Adds a listener on a copy of `fd`, which accepts after accept(). `shared`: other threads accept on the same socket. Returns the
-   * listener's ID.
+   * Adds a listener on a copy of `fd`, which accepts after accept(). `shared`: other threads accept on the same socket. `maxAccepted`: how
+   * many connections it accepts before others are served; 0: as many as suit the transport. Returns the listener's ID.
    */
-  addListener(fd: number, shared: boolean, handler: ListenerHandler): number {
+  addListener(fd: number, shared: boolean, handler: ListenerHandler, maxAccepted = 0): number {
     // Between batches no event of a removed listener is pending.
     if (this.#listeners.hasDraining && !this.#inBatch) this.#listeners.removeDrained(this.#native.counts().listeners);
-    const id = this.#native.addListener(fd, shared);
+    const id = this.#native.addListener(fd, shared, maxAccepted);
     this.#native.setAccepting(id, false);
     this.#listeners.add(id, handler);
     return id;

@@ -3,7 +3,7 @@
 import { lstatSync } from 'node:fs';
 import { type ListenTarget, openUnixSocket } from '../../admin/http/connections/listen.js';
 import { messageOf } from '../../common/errors/errors.js';
-import type { Address as AddressConfig, Admin } from '../../config/generated/api.js';
+import type { Address as AddressConfig, Admin, SocketOption_SocketState } from '../../config/generated/api.js';
 import { type Address, AddressKind, addressText, encodeAddress } from '../../io/addresses/address.js';
 import { removeSocketFile } from '../../io/addresses/socket-file.js';
 import type { NativeShim } from '../../io/shim.js';
@@ -11,6 +11,7 @@ import { getLogger } from '../../log/logger.js';
 import type { Offer } from '../../restart/parent-end.js';
 import type { InheritedSockets } from '../listeners/version/inherited-sockets.js';
 import { listenAddress, listenError } from '../listeners/version/listen-sockets.js';
+import { socketOptionsAt } from '../listeners/version/socket-options.js';
 
 const logger = getLogger('admin');
 
@@ -43,7 +44,7 @@ export class AdminSocket {
   static async open(shim: NativeShim, config: Admin, parent: InheritedSockets | undefined): Promise<AdminSocket> {
     const address = listenAddress(config.address);
     const inherited = parent?.takeAdmin(address, isV6Only(config.address));
-    const fd = inherited?.fds[0] ?? (await bind(shim, address, config.address));
+    const fd = inherited?.fds[0] ?? (await bind(shim, address, config));
     return new AdminSocket(shim, address, config.address?.pipe?.mode ?? 0, fd, inherited?.address);
   }
 
@@ -106,12 +107,29 @@ export class AdminSocket {
   }
 }
 
-async function bind(shim: NativeShim, address: Address, config: AddressConfig | undefined): Promise<number> {
+async function bind(shim: NativeShim, address: Address, { address: config, socket_options }: Admin): Promise<number> {
+  const at = (state: SocketOption_SocketState) => socketOptionsAt(socket_options, state, address);
+  let fd: number | undefined;
   try {
-    if (address.kind === AddressKind.Unix) return await openUnixSocket(shim, address, config?.pipe?.mode ?? 0);
-    const options = { reusePort: false, freebind: false, transparent: false, v6Only: isV6Only(config) };
-    return shim.openListenSocket(encodeAddress(address), options);
+    const before = at('STATE_PREBIND');
+    const after = [...at('STATE_BOUND'), ...at('STATE_LISTENING')];
+    if (address.kind === AddressKind.Unix) {
+      fd = await openUnixSocket(shim, address, config?.pipe?.mode ?? 0);
+      after.unshift(...before);
+    } else {
+      const options = {
+        reusePort: false,
+        freebind: false,
+        transparent: false,
+        v6Only: isV6Only(config),
+        others: before,
+      };
+      fd = shim.openListenSocket(encodeAddress(address), options);
+    }
+    for (const option of after) shim.setSocketOption(fd, option);
+    return fd;
   } catch (error) {
+    if (fd !== undefined) shim.closeDescriptor(fd);
     throw listenError(address, error);
   }
 }

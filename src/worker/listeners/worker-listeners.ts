@@ -4,6 +4,7 @@ import { messageOf } from '../../common/errors/errors.js';
 import { shownName } from '../../common/text/shown.js';
 import { bufferLimitBytes } from '../../config/fields/buffer-limit.js';
 import { CONNECTION_MONITOR } from '../../config/fields/connection-monitor.js';
+import type { Listener } from '../../config/generated/api.js';
 import type { WorkerContext } from '../../extensions/factories.js';
 import { bufferLimits } from '../../io/transport/buffer-limits.js';
 import { AcceptFailures } from '../../listener/accept-failures.js';
@@ -43,6 +44,8 @@ export class WorkerListeners {
   readonly #workerIndex: number;
   readonly #workers: number;
   readonly #globalLimit: ConnectionLimit;
+  /** The global limit is that of the overload manager. */
+  readonly #isLimitMonitored: boolean;
   readonly #nextSerial: () => number;
   readonly #acceptFailures: AcceptFailures;
   readonly #listeners = new Map<number, ActiveListener>();
@@ -63,6 +66,7 @@ export class WorkerListeners {
     };
     const idleHosts = new IdleHosts(context);
     this.#acceptFailures = new AcceptFailures(logger, context.clock, () => idleHosts.makeRoom());
+    this.#isLimitMonitored = maxConnections !== undefined;
     this.#globalLimit =
       maxConnections === undefined
         ? this.#limit(listenersBlock, GLOBAL_CONNECTION_LIMIT)
@@ -274,13 +278,19 @@ export class WorkerListeners {
         acceptFailures: this.#acceptFailures,
         limits: bufferLimits(bufferLimitBytes(config.per_connection_buffer_limit_bytes)),
         connectionLimit: this.#limit(block, `envoy.resource_limits.listener.${name}.connection_limit`),
-        globalLimit: config.ignore_global_conn_limit ? undefined : this.#globalLimit,
+        globalLimit: this.#globalLimitOf(config),
+        maxAccepted: config.max_connections_to_accept_per_socket_event ?? 0,
         nextSerial: this.#nextSerial,
         inspection: inspectionOf(config, this.#context),
       },
       chains,
       finder,
     );
+  }
+
+  #globalLimitOf(config: Listener): ConnectionLimit | undefined {
+    const isExempt = config.ignore_global_conn_limit || (this.#isLimitMonitored && config.bypass_overload_manager);
+    return isExempt ? undefined : this.#globalLimit;
   }
 
   #limit(block: number, key: string): ConnectionLimit {

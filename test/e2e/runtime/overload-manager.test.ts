@@ -14,6 +14,7 @@ const baton = await startBaton(t, {
       httpListener('main', 0, manager),
       httpListener('other', 0, manager),
       { ...httpListener('exempt', 0, manager), ignore_global_conn_limit: true },
+      { ...httpListener('bypassing', 0, manager), bypass_overload_manager: true },
     ],
     clusters: [],
     extra: {
@@ -39,6 +40,7 @@ const ports = {
   main: await baton.listenerPort('main'),
   other: await baton.listenerPort('other'),
   exempt: await baton.listenerPort('exempt'),
+  bypassing: await baton.listenerPort('bypassing'),
 };
 
 t.test('the stats exist before anything is refused', async (t) => {
@@ -58,6 +60,9 @@ t.test('connections above the limit are closed and counted, on every listener an
   const exempt = await connect(ports.exempt);
   t.ok(isServed(exempt), 'a listener that ignores the limit is served');
   exempt.destroy();
+  const bypassing = await connect(ports.bypassing);
+  t.ok(isServed(bypassing), 'and one that bypasses the overload manager, as in Envoy');
+  bypassing.destroy();
   held[0]!.destroy();
   await waitFor(async () => isServed(await connect(ports.other)), { what: 'the slot of a closed connection' });
 });

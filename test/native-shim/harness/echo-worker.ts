@@ -20,7 +20,7 @@ rig.onEvent = (event) => {
   }
   if (event.kind === Event.End || event.kind === Event.Reset) rig.submit(Op.Close, event.id, 1000, 0);
 };
-rig.transport.addListener(fd, contended);
+rig.transport.addListener(fd, contended, 0);
 parentPort!.on('message', (message: string) => {
   if (message === 'accepted') parentPort!.postMessage({ accepted, thread: shim.threadId() });
   if (message === 'close') {

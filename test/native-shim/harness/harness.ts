@@ -110,7 +110,7 @@ export class Rig {
     try {
       shim.listen(fd, backlog);
       const bound = shim.boundAddress(fd);
-      return { id: this.transport.addListener(fd, contended), address: bound, port: portOf(bound) };
+      return { id: this.transport.addListener(fd, contended, 0), address: bound, port: portOf(bound) };
     } finally {
       shim.closeDescriptor(fd);
     }

@@ -193,7 +193,7 @@ export class World {
       shim.listen(fd, 4096);
       const isShared = this.#random(3) === 0;
       const rigs = isShared ? this.#rigs : [this.#pick(this.#rigs)!];
-      const ids = new Map(rigs.map((rig) => [rig, rig.transport.addListener(fd, isShared)]));
+      const ids = new Map(rigs.map((rig) => [rig, rig.transport.addListener(fd, isShared, 0)]));
       this.#listeners.add({ address: shim.boundAddress(fd), ids });
     } finally {
       shim.closeDescriptor(fd);

@@ -59,7 +59,7 @@ export function checkListener(listener: Listener, path: Path, context: CheckCont
     problems.error([...path, 'tcp_backlog_size'], `it must be at most ${MAX_BACKLOG}`);
   }
   checkStream(listener.address?.socket_address, [...path, 'address', 'socket_address'], problems);
-  for (const field of ['freebind', 'transparent', 'reuse_port', 'enable_reuse_port'] as const) {
+  for (const field of ['freebind', 'transparent', 'reuse_port', 'enable_reuse_port', 'tcp_keepalive'] as const) {
     if (!listener.address?.pipe || !listener[field]) continue;
     problems.error(
       [...path, field],

@@ -66,7 +66,7 @@ function fromVersion(owner: PrimaryListener, config: Listener): SocketSource {
   // The kernel gives connections to both until the other version has stopped.
   if (isReusePort && reusesPort) return { reused: undefined, address };
   throw new ListenError(
-    `cannot listen on ${addressText(address)}: it is bound with other values of freebind, transparent or ipv4_compat, and ` +
+    `cannot listen on ${addressText(address)}: it is bound with other socket options, freebind, transparent or ipv4_compat, and ` +
       'without enable_reuse_port it cannot be bound twice; remove the listener first, then add it',
   );
 }

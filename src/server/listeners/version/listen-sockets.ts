@@ -16,6 +16,7 @@ import { isSocketBound, removeStaleSocket } from '../../../io/addresses/socket-f
 import type { ListenSocketOptions, NativeShim } from '../../../io/shim.js';
 import { getLogger } from '../../../log/logger.js';
 import type { InheritedSocket } from './inherited-sockets.js';
+import { socketOptionsAt } from './socket-options.js';
 
 const logger = getLogger('main');
 
@@ -87,8 +88,10 @@ export function openListenSockets(shim: NativeShim, listener: Listener, options:
       removeStaleSocket(wanted.path);
     }
     while (fds.length < (isShared ? 1 : workers)) {
-      const fd = shim.openListenSocket(encodeAddress(address), socketOptions(listener, isReusePort));
+      const fd = shim.openListenSocket(encodeAddress(address), socketOptions(listener, isReusePort, address));
       fds.push(fd);
+      for (const option of socketOptionsAt(listener.socket_options, 'STATE_BOUND', address))
+        shim.setSocketOption(fd, option);
       if (fds.length === 1) address = boundAddress(shim, fd, wanted);
     }
     const { lineage = { ofParent: undefined }, mode = 0 } = reused ?? {};
@@ -133,7 +136,11 @@ export function startListening(shim: NativeShim, listener: Listener, sockets: Li
     // Before any client can connect. A version without a mode, after one with a mode, gets the permissions of a new file.
     const mode = listener.address?.pipe?.mode ?? 0;
     if (mode !== sockets.mode) shim.setSocketMode(sockets.address.path, mode || 0o777 & ~currentUmask());
-    for (const fd of sockets.fds) shim.listen(fd, backlogOf(listener));
+    const options = socketOptionsAt(listener.socket_options, 'STATE_LISTENING', sockets.address);
+    for (const fd of sockets.fds) {
+      shim.listen(fd, backlogOf(listener));
+      for (const option of options) shim.setSocketOption(fd, option);
+    }
     return { ...sockets, mode };
   } catch (error) {
     throw listenError(sockets.address, error);
@@ -166,8 +173,10 @@ export function changesReusePort(before: Listener, after: Listener): boolean {
 
 /** Returns the socket options that only a new bind could change, as one text. */
 export function socketTraits(listener: Listener): string {
-  const { freebind, transparent, v6Only } = socketOptions(listener, false);
-  return `${freebind},${transparent},${v6Only}`;
+  const { freebind, transparent, keepalive, v6Only } = socketOptions(listener, false, listenAddress(listener.address));
+  const traits = `${freebind},${transparent},${v6Only}`;
+  const { socket_options: options = [] } = listener;
+  return keepalive === undefined && options.length === 0 ? traits : JSON.stringify([traits, keepalive, options]);
 }
 
 /** Returns whether an IPv6 listener refuses IPv4-mapped peers. */
@@ -180,8 +189,15 @@ function sharesPort(listener: Listener, address: Address): boolean {
   return address.kind !== AddressKind.Unix && (listener.enable_reuse_port ?? listener.reuse_port ?? true);
 }
 
-function socketOptions(listener: Listener, reusePort: boolean): ListenSocketOptions {
+function socketOptions(listener: Listener, reusePort: boolean, address: Address): ListenSocketOptions {
+  const keepalive = listener.tcp_keepalive;
   return {
+    keepalive: keepalive && {
+      idle: keepalive.keepalive_time,
+      interval: keepalive.keepalive_interval,
+      probes: keepalive.keepalive_probes,
+    },
+    others: socketOptionsAt(listener.socket_options, 'STATE_PREBIND', address),
     reusePort,
     freebind: listener.freebind ?? false,
     transparent: listener.transparent ?? false,
