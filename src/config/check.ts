@@ -7,6 +7,7 @@ import { compileRegex, missingGroup } from '../common/text/regex.js';
 import type { Extension, ExtensionCatalog, Report } from './catalog/extension.js';
 import { ExtensionHints } from './catalog/extension-hints.js';
 import type { FeatureUse } from './feature-use.js';
+import { isLeftOut } from './fields/optional-filters.js';
 import { parseRetryOn, retryOnWords } from './fields/retry-on.js';
 import type {
   Any,
@@ -66,6 +67,7 @@ export class Checker {
   }
 
   #message(type: MessageType, message: Message): void {
+    if (type.name === HTTP_FILTER && this.#leavesOut(message)) return;
     if (type.isUnfinished) this.#features.noteUnfinished(this.#path, type.name, type.name);
     for (const field of type.fields.values()) {
       const value = message[field.name];
@@ -87,6 +89,21 @@ export class Checker {
       (member) => message[member] !== undefined || this.#problems.has([...this.#path, member]),
     );
     if (!isSet) this.#problems.error(this.#path, `one of ${members.join(', ')} must be set`);
+  }
+
+  /** Warns of an optional HTTP filter that this build does not have. Returns whether it is one. */
+  #leavesOut(filter: Message): boolean {
+    const category = HTTP_FILTERS;
+    const name = String(filter['name'] ?? '');
+    const config = filter['typed_config'] as Any | undefined;
+    if (config === undefined && this.#catalog.byName(category, name) !== undefined) return false;
+    if (!isLeftOut(filter, ({ '@type': url }) => this.#catalog.byTypeUrl(url, category)?.category === category))
+      return false;
+    const why = config
+      ? this.#hints.refusalOf(undefined, name, config['@type'], category)!
+      : this.#hints.unknownName(name, category);
+    this.#features.noteLeftOut(this.#path, `${why}; it is optional and left out: requests pass without it`);
+    return true;
   }
 
   #regex(message: Message): void {
@@ -364,6 +381,8 @@ export function runCheck(
 const LB_POLICY = 'envoy.config.cluster.v3.LoadBalancingPolicy';
 /** The category of load-balancing policies. */
 const BALANCERS = 'envoy.load_balancing_policies';
+const HTTP_FILTER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter';
+const HTTP_FILTERS = 'envoy.filters.http';
 const PER_FILTER = 'typed_per_filter_config';
 const REGEX_MATCHER = 'envoy.type.matcher.v3.RegexMatcher';
 const REGEX_SUBSTITUTION = 'envoy.type.matcher.v3.RegexMatchAndSubstitute';

@@ -33,6 +33,8 @@ export class FeatureUse {
   deprecated = 0;
   /** Uses of fields and messages that are work in progress: server.wip_protos. */
   unfinished = 0;
+  /** Optional HTTP filters that this build does not have: server.optional_filters_left_out. */
+  leftOutFilters = 0;
   readonly #problems: Problems;
   readonly #keys: FeatureKeys;
   readonly #notes: FeatureNotes;
@@ -63,6 +65,12 @@ export class FeatureUse {
     if (this.#notes === 'none') return;
     this.unfinished++;
     this.#warnOnce(name, path, `${title} is work in progress in Envoy's API and may change without notice`, 'key');
+  }
+
+  /** Records an optional filter that is left out. */
+  noteLeftOut(path: Path, message: string): void {
+    this.leftOutFilters++;
+    this.#problems.warn(path, message);
   }
 
   #warnOnce(name: string, path: Path, message: string, aspect: Aspect): void {

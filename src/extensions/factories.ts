@@ -147,6 +147,8 @@ export interface ExtensionFinder {
   listenerFilter(config: Any): ListenerFilterExtension;
   networkFilter(config: Any): NetworkFilterExtension | TerminalNetworkFilterExtension;
   httpFilter(config: Any): HttpFilterExtension | TerminalHttpFilterExtension;
+  /** Returns whether this build has the HTTP filter that the message configures. */
+  hasHttpFilter(config: Any): boolean;
   accessLogger(config: Any): AccessLoggerExtension;
   statsSink(config: Any): StatsSinkExtension;
 }

@@ -49,6 +49,10 @@ export class ExtensionRegistry implements ExtensionFinder, LoadBalancingPolicies
     throw wrongKind(config, 'an HTTP filter');
   }
 
+  hasHttpFilter(config: Any): boolean {
+    return this.#byMessage.get(messageNameOf(config['@type']))?.category === 'envoy.filters.http';
+  }
+
   accessLogger(config: Any): AccessLoggerExtension {
     const extension = this.#find(config);
     if (extension.category === 'envoy.access_loggers') return extension;

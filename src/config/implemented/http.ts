@@ -135,7 +135,7 @@ export const HTTP: ImplementedTable = {
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter': {
     name: true,
     typed_config: true,
-    is_optional: accepted('an extension that Baton lacks is refused in any case'),
+    is_optional: true,
     disabled: true,
     config_discovery: true,
   },

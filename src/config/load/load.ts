@@ -28,6 +28,8 @@ export interface LoadCounts {
   readonly deprecatedUses: number;
   /** Uses of fields and messages that are work in progress in the API: server.wip_protos. */
   readonly unfinishedUses: number;
+  /** Optional HTTP filters that this build does not have. */
+  readonly leftOutFilters: number;
 }
 
 export type LoadResult =
@@ -83,8 +85,8 @@ export function loadConfiguration(
   problems.checking([], () => checkBootstrap(bootstrap as Bootstrap, schema, catalog, problems));
   checkCatalog(catalog, schema, problems);
   for (const check of checks) runCheck(problems, [], (report) => check(bootstrap as Bootstrap, report, options));
-  const { deprecated: deprecatedUses, unfinished: unfinishedUses } = features;
-  return finish(problems, bootstrap, { unknownFields, deprecatedUses, unfinishedUses });
+  const { deprecated: deprecatedUses, leftOutFilters, unfinished: unfinishedUses } = features;
+  return finish(problems, bootstrap, { unknownFields, deprecatedUses, unfinishedUses, leftOutFilters });
 }
 
 /** How many values aliases may add to those in the texts. */

@@ -79,6 +79,7 @@ export class ProcessStats {
   countConfiguration(counts: LoadCounts): void {
     this.#server.add(ServerStats.at.static_unknown_fields, counts.unknownFields);
     this.#server.add(ServerStats.at.wip_protos, counts.unfinishedUses);
+    this.#server.add(ServerStats.at.optional_filters_left_out, counts.leftOutFilters);
     const { at } = RuntimeStats;
     this.#runtime.add(at.deprecated_feature_use, counts.deprecatedUses);
     this.#deprecatedSeen = counts.deprecatedUses;
@@ -86,7 +87,8 @@ export class ProcessStats {
   }
 
   /** Counts resources that arrived after the start. */
-  countDynamic({ unknownFields, unfinishedUses, deprecatedUses }: LoadCounts): void {
+  countDynamic({ unknownFields, unfinishedUses, deprecatedUses, leftOutFilters }: LoadCounts): void {
+    this.#server.add(ServerStats.at.optional_filters_left_out, leftOutFilters);
     this.#server.add(ServerStats.at.dynamic_unknown_fields, unknownFields);
     this.#server.add(ServerStats.at.wip_protos, unfinishedUses);
     const { at } = RuntimeStats;

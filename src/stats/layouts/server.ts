@@ -25,6 +25,7 @@ export const ServerStats = defineLayout({
   static_unknown_fields: 'counter',
   dynamic_unknown_fields: 'counter',
   wip_protos: 'counter',
+  optional_filters_left_out: 'counter',
   dropped_stat_flushes: 'counter',
   stats_recent_lookups: 'own_gauge',
   'compilation_settings.fips_mode': 'own_gauge',

@@ -247,7 +247,10 @@ function asSent(resource: Resource, { version = '', aliases = [] }: Entry['sent'
   };
 }
 
-const NOTHING_FOUND = { warnings: [], counts: { unknownFields: 0, deprecatedUses: 0, unfinishedUses: 0 } };
+const NOTHING_FOUND = {
+  warnings: [],
+  counts: { unknownFields: 0, deprecatedUses: 0, unfinishedUses: 0, leftOutFilters: 0 },
+};
 
 function* knownOf(item: ReadItem, generation: number): Generator<void, Known> {
   if (item.kind !== 'usable') throw new TypeError(`a resource that is ${item.kind}`);

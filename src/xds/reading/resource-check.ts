@@ -56,6 +56,7 @@ export class ResourceCheck {
   #unknownFields = 0;
   #deprecatedUses = 0;
   #unfinishedUses = 0;
+  #leftOutFilters = 0;
 
   /** @param message full name of the resources' message */
   constructor(schema: Schema, catalog: ExtensionCatalog, settings: ReadingSettings, message: string) {
@@ -72,6 +73,7 @@ export class ResourceCheck {
       unknownFields: this.#unknownFields,
       deprecatedUses: this.#deprecatedUses,
       unfinishedUses: this.#unfinishedUses,
+      leftOutFilters: this.#leftOutFilters,
     };
     return { warnings: this.#warnings, counts };
   }
@@ -111,6 +113,7 @@ export class ResourceCheck {
     if (this.#settings.unknownFields === 'warn') this.#unknownFields += decoder.unknownCount;
     this.#deprecatedUses += features.deprecated;
     this.#unfinishedUses += features.unfinished;
+    this.#leftOutFilters += features.leftOutFilters;
     return { message, problems, rejected: decoder.rejected };
   }
 

@@ -3,6 +3,7 @@
 import { suggestion } from '../../../common/text/suggest.js';
 import type { Extension, ExtensionCatalog } from '../../catalog/extension.js';
 import { routeFilterConfig } from '../../fields/filter-config.js';
+import { isLeftOut } from '../../fields/optional-filters.js';
 import type { Any, HttpConnectionManager, HttpFilter, RouteConfiguration, VirtualHost } from '../../generated/api.js';
 import { messageNameOf } from '../../schema/message-name.js';
 import type { Path } from '../../text/path.js';
@@ -19,6 +20,10 @@ export function checkHttpFilters(manager: HttpConnectionManager, path: Path, con
       checkDiscoveredFilter(filter, isLast, [...path, 'http_filters', index], context);
     }
     const found = filter?.typed_config && httpFilter(catalog, filter.typed_config);
+    if (filter && index === manager.http_filters!.length - 1 && isMissing(filter, catalog)) {
+      const why = 'the last filter is left out, because it is optional: the chain must end with a terminal filter';
+      problems.error([...path, 'http_filters', index], why);
+    }
     if (!found) return;
     const at = [...path, 'http_filters', index];
     const own = messageNameOf(found.typeUrls[0]!);
@@ -32,6 +37,10 @@ export function checkHttpFilters(manager: HttpConnectionManager, path: Path, con
       problems.error([...at, 'disabled'], `'${found.name}' ends the chain and cannot be disabled`);
     }
   });
+}
+
+function isMissing(filter: HttpFilter, catalog: ExtensionCatalog): boolean {
+  return isLeftOut(filter, (config) => httpFilter(catalog, config) !== undefined);
 }
 
 /**

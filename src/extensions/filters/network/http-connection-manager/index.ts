@@ -24,6 +24,7 @@ import type {
 import { reportLogFilters } from '../../../log-filters.js';
 import { createPart } from '../../../primary-part.js';
 import { reportMistake, reportMistakes } from '../../../report-mistakes.js';
+import { chainFilters } from './chain-filters.js';
 import { connectionManagerOptions } from './options.js';
 import { routeFilters } from './route-filters.js';
 
@@ -58,12 +59,13 @@ export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectio
     const routes = context.routes.attach({
       manager: config,
       statPrefix: httpPrefix(config),
-      filters: routeFilters(config.http_filters, context.extensions),
+      filters: routeFilters(chainFilters(config, context.extensions), context.extensions),
       waitFor: context.waitFor,
     });
     const parts = [routes];
     try {
-      for (const filter of config.http_filters ?? []) parts.push(...partsOf(filter, chainOf(config), context));
+      for (const filter of chainFilters(config, context.extensions))
+        parts.push(...partsOf(filter, chainOf(config), context));
       return parts;
     } catch (error) {
       for (const part of parts) part.close();
@@ -86,7 +88,7 @@ export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectio
 const HTTP1_PREFIX = 'http1.';
 
 function filterScopes(config: HttpConnectionManager, extensions: ExtensionFinder): ScopeRequest[] {
-  return (config.http_filters ?? []).flatMap(({ typed_config: own }) => {
+  return chainFilters(config, extensions).flatMap(({ typed_config: own }) => {
     // The scopes of a discovered filter are created with its configuration.
     if (own === undefined) return [];
     const extension = extensions.httpFilter(own);

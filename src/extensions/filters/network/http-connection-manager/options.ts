@@ -20,6 +20,7 @@ import { PathNormalizer } from '../../../../http/normalization/path-normalizatio
 import { upgradeTypes } from '../../../../http/routing/actions/upgrade-types.js';
 import type { HttpChainContext, RouteFilters, WorkerContext } from '../../../factories.js';
 import { createAccessLoggers } from '../../../registry.js';
+import { chainFilters } from './chain-filters.js';
 import { DiscoveredFilter } from './discovered-filter.js';
 import { createFactory } from './filter-factory.js';
 import { InlineRoutes } from './inline-routes.js';
@@ -48,7 +49,7 @@ export function connectionManagerOptions(
   const accessLogs = createAccessLoggers(config.access_log, 'DownstreamEnd', context);
   const filters: ChainedFilter[] = [];
   try {
-    const terminal = createFilters(config.http_filters ?? [], context, chain, filters);
+    const terminal = createFilters(chainFilters(config, context.extensions), context, chain, filters);
     return { ...settings(config, chain, context, accessLogs), accessLogs, chain: names, filters, terminal };
   } catch (error) {
     closeParts({ accessLogs, filters }, context.transport);
@@ -67,7 +68,7 @@ function settings(
   const http1 = config.http_protocol_options ?? {};
   const returnsRequestId = config.always_set_request_id_in_response ?? false;
   const localReplies = LocalReplyRules.of(config.local_reply_config, context);
-  const routeFilterList = routeFilters(config.http_filters, context.extensions);
+  const routeFilterList = routeFilters(chainFilters(config, context.extensions), context.extensions);
   return {
     http1: {
       maxHeadBytes: (config.max_request_headers_kb ?? DEFAULT_HEADERS_KB) * 1024,
