@@ -189,7 +189,7 @@ for (const [kind, lines] of [
       baseline,
     );
   };
-  const client = { remoteIp: '203.0.113.7', scheme: 'http', localPort: '80' } as const;
+  const client = { remoteIp: '203.0.113.7', scheme: 'http', localPort: '80', security: undefined } as const;
   const edge = new ForwardingRules({ use_remote_address: true }, local);
   run('forwarding: edge', () => edge.apply(block, client, random));
   const inner = new ForwardingRules({}, local);

@@ -46,7 +46,7 @@ import { type HeaderNeeds, Literal, type Operator } from './operator.js';
 import { pathOperator, queryParamOperator, queryParamsOperator } from './path-operators.js';
 import { type ReplyBody, ReplyBodyOperator } from './reply-body-operator.js';
 import { serverNameOperator } from './server-name-operator.js';
-import { TLS_TEXTS } from './tls-operators.js';
+import { TLS_OPERATORS } from './tls-operators.js';
 import { isUnimplementedOperator } from './unimplemented-operators.js';
 
 /** Creates the operator for a call and adds the headers that it reads to `needs`. Throws a BatonError for an invalid call. */
@@ -188,7 +188,7 @@ const OPERATORS: ReadonlyMap<string, Entry> = new Map<string, Entry>([
       serverNameOperator(parameter, isInHeader, needs),
     ),
   ],
-  ...TLS_TEXTS.map(([name, get]): [string, Entry] => [name, text(get)]),
+  ...TLS_OPERATORS,
   ['ROUTE_NAME', text((info) => info.routeName)],
   ['VIRTUAL_HOST_NAME', text((info) => info.virtualHostName)],
   ['VIRTUAL_CLUSTER_NAME', text((info) => info.virtualClusterName)],

@@ -13,8 +13,6 @@ import {
   refused,
 } from './table.js';
 
-const NO_CERTIFICATES =
-  'without TLS clients have no certificates: leave it out; x-forwarded-client-cert is removed from requests';
 const CLOSED_IF_UNREADABLE = 'an invalid request closes its connection: leave it out';
 
 const NO_TRAILERS = 'trailers are passed on unchanged: leave it out';
@@ -65,8 +63,14 @@ export const HTTP: ImplementedTable = {
     strip_trailing_host_dot: true,
     http2_protocol_options: onlyEmpty('clients are served with HTTP/1.1: leave it out'),
     tracing: onlyEmpty('tracing is not implemented: leave it out; trace headers of requests are passed on'),
-    forward_client_cert_details: refused(NO_CERTIFICATES),
-    set_current_client_cert_details: refused(NO_CERTIFICATES),
+    forward_client_cert_details: byValue({
+      SANITIZE: true,
+      FORWARD_ONLY: true,
+      APPEND_FORWARD: true,
+      SANITIZE_SET: true,
+      ALWAYS_FORWARD_ONLY: true,
+    }),
+    set_current_client_cert_details: true,
     original_ip_detection_extensions: refused(
       'use_remote_address and xff_num_trusted_hops determine which address in x-forwarded-for is the client',
     ),
@@ -91,11 +95,22 @@ export const HTTP: ImplementedTable = {
     ),
     stream_flush_timeout: refused('stream_idle_timeout ends a stream whose end the client does not read: use that'),
     drain_timeout_jitter: refused('all connections have the same drain time: leave it out'),
-    forward_client_cert_matcher: refused(NO_CERTIFICATES),
+    forward_client_cert_matcher: refused(
+      'all requests of a listener are treated alike: use forward_client_cert_details',
+    ),
     forward_proto_config: refused(
-      'without TLS x-forwarded-proto is http, or the value from a trusted proxy: leave it out',
+      'x-forwarded-proto follows the connection of the client, or a trusted proxy: leave it out',
     ),
     record_route_resolution_stats: onlyFalse('the duration of route resolution is not measured: leave it out'),
+  },
+  'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.SetCurrentClientCertDetails': {
+    subject: true,
+    cert: true,
+    chain: true,
+    dns: true,
+    uri: true,
+    issuer: true,
+    format: byValue({ TEXT: true, JSON: true }),
   },
   'envoy.extensions.filters.network.http_connection_manager.v3.LocalReplyConfig': obeyed('mappers', 'body_format'),
   'envoy.extensions.filters.network.http_connection_manager.v3.ResponseMapper': obeyed(

@@ -4,6 +4,7 @@ import { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { RoomWaiter } from '../../io/arena/room-queue.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
+import type { ConnectionSecurity } from '../../io/tls/connection-security.js';
 import type { Stall } from '../../io/transport/connection-handler.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../listener/downstream-connection.js';
 import type { PreparedHandOver } from '../../listener/hand-over.js';
@@ -131,7 +132,10 @@ export class ServerConnection
     return this.socket.remoteIp;
   }
   get scheme(): 'http' | 'https' {
-    return 'http';
+    return this.socket.security === undefined ? 'http' : 'https';
+  }
+  get security(): ConnectionSecurity | undefined {
+    return this.socket.security;
   }
   get localPort(): string {
     return /:(\d+)$/.exec(this.socket.localText)?.[1] ?? '';

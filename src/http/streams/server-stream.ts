@@ -392,7 +392,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   #findRoute(routes: RouteTable<unknown>, headers: HeaderBlock): void {
-    this.#routing.find(routes, headers);
+    this.#routing.find(routes, headers, this.connection.security);
     const { route } = this.#routing;
     if (route === undefined) return;
     this.info.routeName = route.name;

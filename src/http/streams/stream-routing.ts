@@ -1,5 +1,6 @@
 // The route of one request, and whether it may upgrade there.
 
+import type { ConnectionSecurity } from '../../io/tls/connection-security.js';
 import { HttpStats } from '../../stats/layouts/http.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import type { ManagerContext } from '../manager-context.js';
@@ -31,9 +32,9 @@ export class StreamRouting {
     return scopes === undefined ? routes.current : scopes.tableFor(headers);
   }
 
-  /** Finds the route in `table`. */
-  find(table: RouteTable<unknown>, headers: HeaderBlock): void {
-    this.route = table.match(headers, this.#manager.thread.random.nextUint32());
+  /** Finds the route in `table`. `security`: of the client's connection; undefined without TLS. */
+  find(table: RouteTable<unknown>, headers: HeaderBlock, security: ConnectionSecurity | undefined): void {
+    this.route = table.match(headers, this.#manager.thread.random.nextUint32(), security);
   }
 
   /** Returns the virtual host that can be requested from the management server, if the request has no route for lack of it. */

@@ -157,6 +157,29 @@ besideEnvoy('sni_cluster: the TCP proxy uses the cluster with the requested name
   ]);
 });
 
+besideEnvoy('RBAC allows connections by their requested server name', async (t, program) => {
+  const permissions = [{ requested_server_name: { suffix: '.example.com' } }];
+  const rules = { policies: { names: { permissions, principals: [{ any: true }] } } };
+  const rbac = {
+    '@type': 'type.googleapis.com/envoy.extensions.filters.network.rbac.v3.RBAC',
+    stat_prefix: 'names',
+    rules,
+  };
+  const [only] = tcpListener('door', 0, { cluster: 'host' })['filter_chains'] as { filters: Config[] }[];
+  const filters = [{ name: 'rbac', typed_config: rbac }, ...only!.filters];
+  const baton = await start(t, program, ['host'], [await listener('door', [inspector()], [{ filters }])]);
+  for (const [name, stat] of [
+    ['a.example.com', 'allowed'],
+    ['a.example.org', 'denied'],
+  ]) {
+    const connection = await open(t, baton, 'door');
+    connection.write(records(helloMessage({ extensions: [serverName(name!)] })));
+    await connection.readToEnd();
+    connection.destroy();
+    await baton.waitForStat(`names.rbac.${stat}`, 1);
+  }
+});
+
 besideEnvoy('what is no hello is served as plain bytes, or refused on request', async (t, program) => {
   const strict = { close_connection_on_client_hello_parsing_errors: true, max_client_hello_size: 256 };
   const baton = await start(

@@ -333,7 +333,7 @@ t.test('conditions that cannot apply to a connection are refused', async (t) => 
     [{ rules: rules({ a: policy(ANY, header) }) }, `rules.policies.a.principals[0].header: ${no}`],
     [{ shadow_rules: rules({ a: policy({ not_rule: { and_rules: { rules: [header] } } }) }) }, no],
     [{ rules: rules({ a: policy(ANY, { or_ids: { ids: [{ not_id: header }] } }) }) }, no],
-    [{ rules: rules({ a: policy({ requested_server_name: { exact: 'a' } }) }) }, 'requested_server_name'],
+    [{ rules: rules({ a: policy({ metadata: { filter: 'a', path: [{ key: 'a' }], value: {} } }) }) }, 'metadata'],
     [{ rules: rules({ a: policy() }, 'LOG') }, 'LOG'],
     [{ matcher: {} }, 'use rules, with policies'],
     [{ shadow_matcher: {} }, 'use rules, with policies'],

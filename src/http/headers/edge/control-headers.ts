@@ -1,12 +1,6 @@
 // Removes request headers that only proxies and internal clients may send.
 
-import {
-  type HeaderKey,
-  HeaderSet,
-  headerKey,
-  type KnownHeader,
-  knownHeader,
-} from '../../../common/text/header-names.js';
+import { type HeaderKey, HeaderSet, headerKey, type KnownHeader } from '../../../common/text/header-names.js';
 import type { HeaderBlock } from '../header-block.js';
 
 /**
@@ -15,15 +9,9 @@ import type { HeaderBlock } from '../header-block.js';
  * @param internalOnly further names (RouteConfiguration.internal_only_headers)
  */
 export function sanitizeExternal(headers: HeaderBlock, isEdge: boolean, internalOnly: readonly HeaderKey[]): void {
-  headers.removeId(CLIENT_CERTIFICATE);
   if (headers.mayHaveOneOf(EXTERNAL_SET)) for (const { id } of REMOVED_FROM_EXTERNAL) headers.removeId(id);
   if (isEdge && headers.mayHaveOneOf(EDGE_SET)) for (const { id } of REMOVED_AT_EDGE) headers.removeId(id);
   for (let i = 0; i < internalOnly.length; i++) headers.remove(internalOnly[i]!);
-}
-
-/** Removes the headers that even an internal request may not have. */
-export function sanitizeInternal(headers: HeaderBlock): void {
-  headers.removeId(CLIENT_CERTIFICATE);
 }
 
 /** External requests must not control retries, timeouts and traces. */
@@ -53,9 +41,6 @@ const REMOVED_AT_EDGE = knownKeys([
   'x-envoy-downstream-service-cluster',
   'x-envoy-downstream-service-node',
 ]);
-
-/** Client certificates are not forwarded (forward_client_cert_details SANITIZE), so this header can only be forged. */
-const CLIENT_CERTIFICATE = knownHeader('x-forwarded-client-cert');
 
 const EXTERNAL_SET = new HeaderSet(REMOVED_FROM_EXTERNAL);
 const EDGE_SET = new HeaderSet(REMOVED_AT_EDGE);

@@ -5,10 +5,12 @@ import type { Random } from '../../../common/random.js';
 import { type HeaderKey, headerKey, knownHeader } from '../../../common/text/header-names.js';
 import type { HttpConnectionManager } from '../../../config/generated/api.js';
 import { ipAddress } from '../../../io/addresses/address.js';
+import type { ConnectionSecurity } from '../../../io/tls/connection-security.js';
 import { byteText } from '../byte-text.js';
 import type { HeaderBlock } from '../header-block.js';
 import { beginLine, endLine, HeaderLine, writeLatin1 } from '../header-line.js';
-import { sanitizeExternal, sanitizeInternal } from './control-headers.js';
+import { type ClientCertificateConfig, ClientCertificateRules } from './client-certificate.js';
+import { sanitizeExternal } from './control-headers.js';
 import { EdgeLines, isLoopback, mappedPrefix } from './edge-lines.js';
 import { ForwardedPort } from './forwarded-port.js';
 import { InternalAddresses } from './internal-addresses.js';
@@ -30,7 +32,8 @@ export type ForwardingConfig = Pick<
   | 'represent_ipv4_remote_address_as_ipv4_mapped_ipv6'
   | 'append_x_forwarded_port'
   | 'scheme_header_transformation'
->;
+> &
+  ClientCertificateConfig;
 
 /** The server's own address and names. */
 export interface LocalIdentity {
@@ -50,6 +53,8 @@ export interface EdgeConnection {
   readonly scheme: 'http' | 'https';
   /** The port that the client connected to; '' for Unix sockets. */
   readonly localPort: string;
+  /** What TLS has established; undefined without TLS. */
+  readonly security: ConnectionSecurity | undefined;
 }
 
 /** There is one for each connection manager and thread. */
@@ -69,6 +74,8 @@ export class ForwardingRules {
   readonly #scheme: 'http' | 'https' | undefined;
   readonly #ports: ForwardedPort | undefined;
   readonly #localIp: string;
+  /** Undefined (SANITIZE): x-forwarded-client-cert is removed. */
+  readonly #certificates: ClientCertificateRules | undefined;
   readonly #userAgent: HeaderLine | undefined;
   readonly #serviceCluster: HeaderLine;
   readonly #serviceNode: HeaderLine | undefined;
@@ -89,6 +96,8 @@ export class ForwardingRules {
       ? new ForwardedPort(this.#usesRemoteAddress && this.#trustedHops === 0)
       : undefined;
     this.#localIp = local.ip;
+    const { forward_client_cert_details: certificates = 'SANITIZE' } = config;
+    this.#certificates = certificates === 'SANITIZE' ? undefined : new ClientCertificateRules(config);
     this.#userAgent = config.add_user_agent ? new HeaderLine(USER_AGENT, local.cluster) : undefined;
     this.#serviceCluster = new HeaderLine(SERVICE_CLUSTER, local.cluster);
     this.#serviceNode = local.node === '' ? undefined : new HeaderLine(SERVICE_NODE, local.node);
@@ -119,6 +128,7 @@ export class ForwardingRules {
     if (edgeLines !== undefined && !hasForwardedFor && peer !== '' && this.#internal?.has(peer) !== true) {
       this.isInternal = false;
       sanitizeExternal(headers, true, internalOnly);
+      this.#reportCertificate(headers, connection);
       const scheme = this.#scheme;
       if (scheme !== undefined) headers.scheme = scheme;
       edgeLines.addTo(headers, peer, scheme ?? connection.scheme, random);
@@ -162,10 +172,9 @@ export class ForwardingRules {
     const isInternal = isSure && this.#internal?.has(client) === true;
     this.isInternal = isInternal;
     const isEdge = !isInternal && this.#usesRemoteAddress;
-    if (isInternal) {
-      sanitizeInternal(headers);
-      INTERNAL_LINE.addTo(headers);
-    } else sanitizeExternal(headers, isEdge, internalOnly);
+    if (isInternal) INTERNAL_LINE.addTo(headers);
+    else sanitizeExternal(headers, isEdge, internalOnly);
+    this.#reportCertificate(headers, connection);
     if (this.#userAgent !== undefined) this.#addUserAgent(headers, this.#userAgent);
     if (this.#via !== '') appendVia(headers, this.#via);
     if (isEdge && client !== '') {
@@ -198,6 +207,11 @@ export class ForwardingRules {
     endLine(headers, FORWARDED_FOR, start, writeLatin1(bytes, at, ip));
   }
 
+  #reportCertificate(headers: HeaderBlock, connection: EdgeConnection): void {
+    if (this.#certificates === undefined) headers.removeId(CLIENT_CERTIFICATE);
+    else this.#certificates.apply(headers, connection.security);
+  }
+
   #addUserAgent(headers: HeaderBlock, line: HeaderLine): void {
     this.#serviceCluster.setIn(headers);
     const index = headers.findId(USER_AGENT.id);
@@ -219,6 +233,7 @@ export class ForwardingRules {
 const FORWARDED_FOR = headerKey('x-forwarded-for');
 const FORWARDED_PROTO = headerKey('x-forwarded-proto');
 const EXTERNAL_ADDRESS = headerKey('x-envoy-external-address');
+const CLIENT_CERTIFICATE = knownHeader('x-forwarded-client-cert');
 const REFERER = knownHeader('referer');
 const INTERNAL = headerKey('x-envoy-internal');
 const REQUEST_ID = headerKey('x-request-id');

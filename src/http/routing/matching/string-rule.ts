@@ -38,19 +38,30 @@ export class StringRule {
 
   matches(memory: TextMemory, start: number, end: number): boolean {
     if (this.#kind === StringKind.Regex) return this.#regex!.test(regexText(memory, start, end));
+    return this.#matchesBytes(memory.bytes, start, end);
+  }
+
+  #matchesBytes(bytes: Uint8Array, start: number, end: number): boolean {
     const length = this.#bytes.length;
     if (!this.canHaveLength(end - start)) return false;
     switch (this.#kind) {
       case StringKind.Exact:
-        return this.#isAt(memory.bytes, start);
+        return this.#isAt(bytes, start);
       case StringKind.Prefix:
-        return this.#isAt(memory.bytes, start);
+        return this.#isAt(bytes, start);
       case StringKind.Suffix:
-        return this.#isAt(memory.bytes, end - length);
+        return this.#isAt(bytes, end - length);
       default:
-        for (let at = start; at <= end - length; at++) if (this.#isAt(memory.bytes, at)) return true;
+        for (let at = start; at <= end - length; at++) if (this.#isAt(bytes, at)) return true;
         return false;
     }
+  }
+
+  /** Like matches(), for a text that is not in memory. */
+  matchesText(text: string): boolean {
+    if (this.#kind === StringKind.Regex) return this.#regex!.test(text);
+    const bytes = encoder.encode(text);
+    return this.#matchesBytes(bytes, 0, bytes.length);
   }
 
   #isAt(bytes: Uint8Array, start: number): boolean {

@@ -2,6 +2,7 @@
 
 import type { RouteMatch } from '../../../config/generated/api.js';
 import type { Memory } from '../../../io/memory.js';
+import type { ConnectionSecurity } from '../../../io/tls/connection-security.js';
 import type { Runtime, RuntimeFraction } from '../../../runtime/runtime.js';
 import { isGrpcRequest } from '../../headers/grpc-reply.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
@@ -24,9 +25,9 @@ export class RouteEntry<C> {
     else this.#route = target;
   }
 
-  matches(memory: Memory, headers: HeaderBlock, random: number): boolean {
+  matches(memory: Memory, headers: HeaderBlock, random: number, security: ConnectionSecurity | undefined): boolean {
     if (!this.#path.matches(memory, headers.pathStart, headers.pathEnd)) return false;
-    return this.#conditions === undefined || this.#conditions.hold(headers, random);
+    return this.#conditions === undefined || this.#conditions.hold(headers, random, security);
   }
 
   route(headers: HeaderBlock, random: number): Route<C> {
@@ -42,12 +43,18 @@ export class RouteConditions {
   /** The fraction of requests that match; undefined: all. */
   readonly #fraction: RuntimeFraction | undefined;
 
+  /** Whether the client must have a certificate, and a verified one; undefined: either. */
+  readonly #hasCertificate: boolean | undefined;
+  readonly #isVerified: boolean | undefined;
+
   private constructor(match: RouteMatch, where: string, runtime: Runtime) {
     this.#headers = compileHeaderRules(match.headers, `${where}.headers`);
     this.#query = (match.query_parameters ?? []).map(
       (config, index) => new QueryRule(config, `${where}.query_parameters[${index}]`),
     );
     this.#isGrpc = match.grpc !== undefined;
+    this.#hasCertificate = match.tls_context?.presented;
+    this.#isVerified = match.tls_context?.validated;
     this.#fraction = match.runtime_fraction && runtime.fractionOf(match.runtime_fraction, {});
   }
 
@@ -57,13 +64,17 @@ export class RouteConditions {
       (match.headers?.length ?? 0) > 0 ||
       (match.query_parameters?.length ?? 0) > 0 ||
       match.grpc !== undefined ||
+      match.tls_context !== undefined ||
       match.runtime_fraction !== undefined;
     return hasConditions ? new RouteConditions(match, where, runtime) : undefined;
   }
 
-  hold(headers: HeaderBlock, random: number): boolean {
+  /** `security`: of the client's connection; undefined without TLS. */
+  hold(headers: HeaderBlock, random: number, security: ConnectionSecurity | undefined): boolean {
     if (this.#fraction !== undefined && !this.#fraction.isHitBy(random)) return false;
     if (this.#isGrpc && !isGrpcRequest(headers)) return false;
+    if (this.#hasCertificate !== undefined && this.#hasCertificate !== (security?.peer !== undefined)) return false;
+    if (this.#isVerified !== undefined && this.#isVerified !== (security?.isPeerVerified ?? false)) return false;
     if (this.#headers !== undefined && !matchesAll(this.#headers, headers)) return false;
     for (let i = 0; i < this.#query.length; i++) if (!this.#query[i]!.matches(headers)) return false;
     return true;

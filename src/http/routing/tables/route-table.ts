@@ -5,6 +5,7 @@
 import { type HeaderKey, headerKey, knownHeader } from '../../../common/text/header-names.js';
 import { runSync } from '../../../common/time/next-turn.js';
 import type { RouteConfiguration, VirtualHost_TlsRequirementType } from '../../../config/generated/api.js';
+import type { ConnectionSecurity } from '../../../io/tls/connection-security.js';
 import { checkRemovable } from '../../headers/field-name.js';
 import { type HeaderBlock, Method } from '../../headers/header-block.js';
 import type { Route } from '../actions/route.js';
@@ -75,12 +76,13 @@ export class RouteTable<C> {
   /**
    * Returns the route of a request, or undefined (404) if no virtual host or none of its routes matches.
    * @param random 0 … 2^32 - 1, for fractions and weights
+   * @param security of the client's connection; undefined without TLS
    */
-  match(headers: HeaderBlock, random: number): Route<C> | undefined {
+  match(headers: HeaderBlock, random: number, security?: ConnectionSecurity): Route<C> | undefined {
     const host = this.#virtualHost(headers);
     // The target of a CONNECT is an authority, which no path condition can match.
     if (host === undefined || headers.method === Method.Connect) return undefined;
-    return host.match(headers, random);
+    return host.match(headers, random, security);
   }
 
   /** Returns the virtual host to request on demand; undefined if the table has one for the request, or has no source for others. */
@@ -120,13 +122,13 @@ class VirtualHost<C> {
     this.#httpsRedirect = built.httpsRedirect;
   }
 
-  match(headers: HeaderBlock, random: number): Route<C> | undefined {
+  match(headers: HeaderBlock, random: number, security: ConnectionSecurity | undefined): Route<C> | undefined {
     if (this.#requireTls !== 'NONE' && this.#mustBecomeHttps(headers)) return this.#httpsRedirect;
     const { memory } = headers;
     const routes = this.#routes;
     for (let i = 0; i < routes.length; i++) {
       const entry = routes[i]!;
-      if (entry.matches(memory, headers, random)) return entry.route(headers, random);
+      if (entry.matches(memory, headers, random, security)) return entry.route(headers, random);
     }
     return undefined;
   }

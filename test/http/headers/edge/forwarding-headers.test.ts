@@ -25,7 +25,11 @@ function apply(
   scheme: 'http' | 'https' = 'http',
 ): { head: HeaderBlock; client: string } {
   const head = requestHead('GET /', ...lines);
-  const client = new ForwardingRules(config, LOCAL).apply(head, { remoteIp: ip, scheme, localPort: '80' }, random);
+  const client = new ForwardingRules(config, LOCAL).apply(
+    head,
+    { remoteIp: ip, scheme, localPort: '80', security: undefined },
+    random,
+  );
   return { head, client };
 }
 
@@ -80,7 +84,11 @@ t.test('x-forwarded-for: the peer is appended to the existing value, in one fiel
 t.test('x-forwarded-for is kept when the header section has left the receive window', async (t) => {
   const head = requestHead('GET /', 'Host: a', 'x-forwarded-for: 1.1.1.1');
   t.ok(head.retain());
-  new ForwardingRules(EDGE, LOCAL).apply(head, { remoteIp: '203.0.113.7', scheme: 'http', localPort: '80' }, random);
+  new ForwardingRules(EDGE, LOCAL).apply(
+    head,
+    { remoteIp: '203.0.113.7', scheme: 'http', localPort: '80', security: undefined },
+    random,
+  );
   t.same(valuesOf(head, 'x-forwarded-for'), ['1.1.1.1,203.0.113.7']);
   t.same(valuesOf(head, 'Host'.toLowerCase()), ['a']);
   head.clear();
@@ -116,9 +124,17 @@ t.test('x-envoy-internal is only set for addresses that the configuration calls 
   t.same(after(name, { internal_address_config: PRIVATE }, '10.0.0.1'), [], 'unknown without x-forwarded-for');
   t.same(after(name, { ...EDGE, internal_address_config: { unix_sockets: true } }, ''), ['true']);
   const rules = new ForwardingRules(edge, LOCAL);
-  rules.apply(requestHead('GET /'), { remoteIp: '10.1.2.3', scheme: 'http', localPort: '80' }, random);
+  rules.apply(
+    requestHead('GET /'),
+    { remoteIp: '10.1.2.3', scheme: 'http', localPort: '80', security: undefined },
+    random,
+  );
   t.equal(rules.isInternal, true);
-  rules.apply(requestHead('GET /'), { remoteIp: '12.1.2.3', scheme: 'http', localPort: '80' }, random);
+  rules.apply(
+    requestHead('GET /'),
+    { remoteIp: '12.1.2.3', scheme: 'http', localPort: '80', security: undefined },
+    random,
+  );
   t.equal(rules.isInternal, false);
 });
 
@@ -170,10 +186,10 @@ t.test('internal_only_headers are removed from external requests', async (t) => 
   const rules = new ForwardingRules({ ...EDGE, internal_address_config: PRIVATE }, LOCAL);
   const debug = [headerKey('X-Debug')];
   const outside = requestHead('GET /', 'x-debug: 1');
-  rules.apply(outside, { remoteIp: '9.9.9.9', scheme: 'http', localPort: '80' }, random, debug);
+  rules.apply(outside, { remoteIp: '9.9.9.9', scheme: 'http', localPort: '80', security: undefined }, random, debug);
   t.same(valuesOf(outside, 'x-debug'), []);
   const inside = requestHead('GET /', 'x-debug: 1');
-  rules.apply(inside, { remoteIp: '10.0.0.1', scheme: 'http', localPort: '80' }, random, debug);
+  rules.apply(inside, { remoteIp: '10.0.0.1', scheme: 'http', localPort: '80', security: undefined }, random, debug);
   t.same(valuesOf(inside, 'x-debug'), ['1']);
 });
 

@@ -7,6 +7,7 @@ import type { Route as RouteConfig, RouteConfiguration, RouteMatch } from '../..
 import { byteText } from '../../../../src/http/headers/byte-text.js';
 import { RouteKind } from '../../../../src/http/routing/actions/route.js';
 import { buildRouteTable, type RouteTable } from '../../../../src/http/routing/tables/route-table.js';
+import { anonymous, authenticated } from '../../../io/tls/security.js';
 import { requestHead } from '../heads.js';
 
 /** Returns a table whose clusters are represented by their names. */
@@ -331,6 +332,22 @@ t.test('grpc matches the gRPC content type', async (t) => {
   t.equal(matches(match, 'POST /', 'content-type: application/grpc-web'), false);
   t.equal(matches(match, 'POST /', 'content-type: application/json'), false);
   t.equal(matches(match, 'POST /'), false);
+});
+
+t.test("tls_context matches the client's certificate, as in Envoy", async (t) => {
+  const of = (tls_context: NonNullable<RouteMatch['tls_context']>) => {
+    const routes = oneHost(to('it', { prefix: '/', tls_context }));
+    const untrusted = { ...authenticated, isPeerVerified: false };
+    const clients = [undefined, anonymous, untrusted, authenticated];
+    return clients.map((security) => routes.match(requestHead('GET /'), 0, security) !== undefined);
+  };
+  t.same(of({}), [true, true, true, true]);
+  t.same(of({ presented: true }), [false, false, true, true]);
+  t.same(of({ presented: false }), [true, true, false, false]);
+  t.same(of({ validated: true }), [false, false, false, true]);
+  t.same(of({ validated: false }), [true, true, true, false]);
+  t.same(of({ presented: true, validated: true }), [false, false, false, true]);
+  t.same(of({ presented: false, validated: true }), [false, false, false, false]);
 });
 
 t.test('weighted clusters get requests in proportion, also behind a fraction', async (t) => {

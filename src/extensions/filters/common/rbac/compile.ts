@@ -7,12 +7,14 @@ import {
   type Addresses,
   type AddressOf,
   ALWAYS,
+  AuthenticatedCondition,
   type Condition,
   Every,
   HeaderCondition,
   Not,
   PathCondition,
   PortCondition,
+  ServerNameCondition,
   Some,
 } from './conditions.js';
 
@@ -45,6 +47,9 @@ function permission(config: Permission, where: string): Condition {
   if (destination_ip !== undefined) return address(destination_ip, local, `${where}.destination_ip`);
   if (destination_port !== undefined) return new PortCondition(destination_port, destination_port + 1);
   if (ports !== undefined) return new PortCondition(ports.start ?? 0, ports.end ?? 0);
+  const { requested_server_name: serverName } = config;
+  if (serverName !== undefined)
+    return new ServerNameCondition(compileStringMatcher(serverName, `${where}.requested_server_name`));
   return common(config, where);
 }
 
@@ -53,9 +58,13 @@ function principals(configs: readonly Principal[] = [], where: string): Conditio
 }
 
 function principal(config: Principal, where: string): Condition {
-  const { and_ids, direct_remote_ip, not_id, or_ids, remote_ip, source_ip } = config;
+  const { and_ids, authenticated, direct_remote_ip, not_id, or_ids, remote_ip, source_ip } = config;
   if (and_ids !== undefined) return new Every(principals(and_ids.ids, `${where}.and_ids.ids`));
   if (or_ids !== undefined) return new Some(principals(or_ids.ids, `${where}.or_ids.ids`));
+  if (authenticated !== undefined) {
+    const { principal_name: name } = authenticated;
+    return new AuthenticatedCondition(name && compileStringMatcher(name, `${where}.authenticated.principal_name`));
+  }
   if (not_id !== undefined) return new Not(principal(not_id, `${where}.not_id`));
   if (source_ip !== undefined) return address(source_ip, source, `${where}.source_ip`);
   if (direct_remote_ip !== undefined) return address(direct_remote_ip, direct, `${where}.direct_remote_ip`);

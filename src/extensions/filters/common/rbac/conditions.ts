@@ -134,3 +134,38 @@ export class PortCondition implements Condition {
     return this.#first <= port && port < this.#end;
   }
 }
+
+/**
+ * The client uses TLS and, with a rule, one of its certificate's URIs, DNS names or its subject matches. Without a certificate the
+ * subject is empty.
+ */
+export class AuthenticatedCondition implements Condition {
+  readonly #rule: StringRule | undefined;
+
+  constructor(rule: StringRule | undefined) {
+    this.#rule = rule;
+  }
+
+  holds(_headers: HeaderBlock | undefined, { downstream }: Addresses): boolean {
+    const security = downstream?.security;
+    const rule = this.#rule;
+    if (security === undefined || rule === undefined) return security !== undefined;
+    const { peer } = security;
+    if (peer === undefined) return rule.matchesText('');
+    const isMatch = (name: string) => rule.matchesText(name);
+    return peer.uriSans.some(isMatch) || peer.dnsSans.some(isMatch) || isMatch(peer.subject);
+  }
+}
+
+/** The server name that a listener filter has detected matches; '' without one. */
+export class ServerNameCondition implements Condition {
+  readonly #rule: StringRule;
+
+  constructor(rule: StringRule) {
+    this.#rule = rule;
+  }
+
+  holds(_headers: HeaderBlock | undefined, { downstream }: Addresses): boolean {
+    return this.#rule.matchesText(downstream?.detected?.serverName ?? '');
+  }
+}

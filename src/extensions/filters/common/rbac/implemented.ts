@@ -2,7 +2,6 @@
 
 import { byValue, type ImplementedTable, notImplemented, obeyed, refused } from '../../../sdk.js';
 
-const NO_TLS = refused('TLS is not implemented');
 const NO_METADATA = refused('there is no dynamic metadata and no filter state');
 const NO_EXPRESSIONS = 'expressions are not implemented: use permissions and principals';
 /** For the fields `matcher` and `shadow_matcher`. */
@@ -32,7 +31,7 @@ export const RULES = {
     destination_port_range: true,
     not_rule: true,
     metadata: NO_METADATA,
-    requested_server_name: NO_TLS,
+    requested_server_name: true,
     ...notImplemented('matcher', 'uri_template'),
     sourced_metadata: NO_METADATA,
   },
@@ -47,13 +46,14 @@ export const RULES = {
     header: true,
     url_path: true,
     not_id: true,
-    authenticated: NO_TLS,
+    authenticated: true,
     metadata: NO_METADATA,
     filter_state: NO_METADATA,
     sourced_metadata: NO_METADATA,
     custom: refused('there are no such extensions: use the other principals'),
   },
   'envoy.config.rbac.v3.Principal.Set': obeyed('ids'),
+  'envoy.config.rbac.v3.Principal.Authenticated': obeyed('principal_name'),
   'envoy.type.matcher.v3.PathMatcher': obeyed('path'),
   'envoy.type.v3.Int32Range': obeyed('start', 'end'),
 } satisfies ImplementedTable;

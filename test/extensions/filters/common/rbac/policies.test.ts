@@ -1,10 +1,12 @@
 // Compiled RBAC policies: permissions, principals, and the policy that decides.
 
 import t from 'tap';
-import type { Permission, Principal, RBAC } from '../../../../../src/config/generated/api.js';
+import type { Permission, Principal, RBAC, StringMatcher } from '../../../../../src/config/generated/api.js';
 import { Policies } from '../../../../../src/extensions/filters/common/rbac/policies.js';
+import type { ConnectionSecurity } from '../../../../../src/io/tls/connection-security.js';
 import { stream } from '../../../../access-log/stream.js';
 import { requestHead } from '../../../../http/routing/heads.js';
+import { anonymous, authenticated, nameless } from '../../../../io/tls/security.js';
 
 const ANY = { any: true };
 const cidr = (address_prefix: string, prefix_len?: number) => ({
@@ -18,17 +20,22 @@ interface Addresses {
   direct?: string;
   /** The address from x-forwarded-for. */
   client?: string;
+  security?: ConnectionSecurity;
+  serverName?: string;
 }
 
-const infoOf = ({ client = '', direct = '', local = '', remote = '' }: Addresses) =>
+const infoOf = ({ client = '', direct = '', local = '', remote = '', security, serverName }: Addresses) =>
   stream({
     downstream: {
       directRemoteText: direct,
       directLocalText: local,
       localText: local,
       remoteText: remote,
-      security: undefined,
-      detected: undefined,
+      security,
+      detected:
+        serverName === undefined
+          ? undefined
+          : { transportProtocol: 'tls', applicationProtocols: [], serverName, ja3: '', ja4: '' },
     },
     inferredRemoteAddress: client,
   });
@@ -57,6 +64,41 @@ t.test('each address field matches its own address', async (t) => {
   }
   t.ok(permits({ destination_ip: cidr('192.0.2.4', 32) }, addresses));
   t.notOk(permits({ destination_ip: cidr('192.0.2.3', 32) }, addresses));
+});
+
+t.test('authenticated: a URI, a DNS name or the subject of the certificate matches', async (t) => {
+  const name = (principal_name?: StringMatcher): Principal => ({
+    authenticated: principal_name ? { principal_name } : {},
+  });
+  // As in Envoy, TLS suffices without a name.
+  for (const security of [anonymous, nameless, authenticated]) t.ok(is(name(), { security }));
+  t.notOk(is(name(), {}));
+  t.ok(is({ not_id: name({ exact: 'x' }) }, {}));
+  const { subject } = authenticated.peer!;
+  for (const exact of ['spiffe://x/y;z', 'http://u2/a%20b', 'a.example.com', '*.b.example.com', subject]) {
+    t.ok(is(name({ exact }), { security: authenticated }), exact);
+    t.notOk(is(name({ exact }), { security: nameless }), exact);
+    t.notOk(is(name({ exact }), { security: anonymous }), exact);
+    t.notOk(is(name({ exact }), {}), exact);
+  }
+  t.ok(is(name({ exact: 'O=OnlyOrg' }), { security: nameless }));
+  t.ok(is(name({ safe_regex: { regex: 'spiffe://x/.*' } }), { security: authenticated }));
+  for (const exact of ['10.1.2.3', 'a@b.org', 'upn@x', ''])
+    t.notOk(is(name({ exact }), { security: authenticated }), exact);
+  t.ok(is(name({ exact: '' }), { security: anonymous }), 'the subject of no certificate is empty');
+});
+
+t.test('requested_server_name is the name that a listener filter has detected', async (t) => {
+  const named = (requested_server_name: StringMatcher, serverName?: string) =>
+    permits({ requested_server_name }, serverName === undefined ? {} : { serverName });
+  t.ok(named({ exact: 'srv.example.com' }, 'srv.example.com'));
+  t.notOk(named({ exact: 'SRV.example.com' }, 'srv.example.com'));
+  t.ok(named({ exact: 'SRV.example.com', ignore_case: true }, 'srv.example.com'));
+  t.ok(named({ suffix: '.example.com' }, 'srv.example.com'));
+  t.ok(named({ safe_regex: { regex: 'srv[.].*' } }, 'srv.example.com'));
+  t.notOk(named({ exact: 'srv.example.com' }));
+  t.ok(named({ exact: '' }), 'without a name');
+  t.notOk(named({ exact: '' }, 'srv.example.com'));
 });
 
 t.test('a range contains only addresses of its family, regardless of the zone', async (t) => {
