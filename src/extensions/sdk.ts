@@ -51,6 +51,7 @@ export type {
 
 export { BatonError, buildEach, messageOf } from '../common/errors/errors.js';
 export { onDemand } from '../common/package/on-demand.js';
+export { releaseNumber } from '../common/package/version.js';
 export { shownName } from '../common/text/shown.js';
 export { durationMs } from '../common/time/duration.js';
 export { checkGrpcService } from '../config/checks/services/grpc-service.js';

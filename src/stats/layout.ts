@@ -18,7 +18,10 @@ export type StatKind =
   | 'histogram_percent'
   /** Numbers without a unit. */
   | 'histogram_count'
-  | 'text';
+  | 'text'
+  /** Of a feature that Baton lacks: always 0, for alerts that expect the name. All of a layout share their slots. */
+  | 'no_counter'
+  | 'no_gauge';
 
 export type LayoutDefinition = Readonly<Record<string, StatKind>>;
 
@@ -27,13 +30,15 @@ export type GaugeSlot = number & { readonly slotOf?: 'gauge' };
 export type HistogramSlot = number & { readonly slotOf?: 'histogram' };
 export type TextSlot = number & { readonly slotOf?: 'text' };
 
-export type SlotOf<K extends StatKind> = K extends 'counter'
-  ? CounterSlot
-  : K extends 'gauge' | 'own_gauge'
-    ? GaugeSlot
-    : K extends 'text'
-      ? TextSlot
-      : HistogramSlot;
+export type SlotOf<K extends StatKind> = K extends 'no_counter' | 'no_gauge'
+  ? never
+  : K extends 'counter'
+    ? CounterSlot
+    : K extends 'gauge' | 'own_gauge'
+      ? GaugeSlot
+      : K extends 'text'
+        ? TextSlot
+        : HistogramSlot;
 
 export const enum Kind {
   Counter = 1,
@@ -74,10 +79,16 @@ export function defineLayout<const D extends LayoutDefinition>(definition: D): L
   const at: Record<string, number> = {};
   const entries: StatEntry[] = [];
   let slots = 0;
+  /** The slots of all stats that are always 0, by kind. */
+  const zeros = new Map<StatKind, number>();
   for (const [name, statKind] of Object.entries(definition)) {
     const kind = kindOf(statKind);
-    at[name] = slots;
-    entries.push({ name, kind, unit: unitOf(statKind), imports: statKind === 'gauge', at: slots });
+    const isZero = statKind === 'no_counter' || statKind === 'no_gauge';
+    const place = zeros.get(statKind) ?? slots;
+    if (!isZero) at[name] = place;
+    entries.push({ name, kind, unit: unitOf(statKind), imports: statKind === 'gauge', at: place });
+    if (place !== slots) continue;
+    if (isZero) zeros.set(statKind, place);
     slots += kind === Kind.Gauge ? 2 : 1;
   }
   // A copy has V8's fast properties, which an object built property by property does not: a slot lookup then costs nothing.
@@ -87,9 +98,11 @@ export function defineLayout<const D extends LayoutDefinition>(definition: D): L
 function kindOf(statKind: StatKind): Kind {
   switch (statKind) {
     case 'counter':
+    case 'no_counter':
       return Kind.Counter;
     case 'gauge':
     case 'own_gauge':
+    case 'no_gauge':
       return Kind.Gauge;
     case 'text':
       return Kind.Text;

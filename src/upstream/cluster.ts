@@ -61,7 +61,7 @@ export class Cluster implements PooledCluster {
     this.name = spec.name;
     this.spec = spec;
     this.stats = thread.stats.scope(snapshot.scope);
-    this.responses = new ResponseStats(thread.stats, snapshot.scope.prefix, thread.zone);
+    this.responses = new ResponseStats(thread.stats, this.stats, snapshot.scope.prefix, thread.zone);
     const thresholds = new RuntimeThresholds(spec.name, spec.thresholds, thread.runtime);
     this.limits = new ClusterLimits(thread.words, snapshot.block, thresholds);
     this.maintenance = thread.runtime.fraction(`upstream.maintenance_mode.${spec.name}`, {});

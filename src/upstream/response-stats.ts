@@ -6,8 +6,9 @@
 
 import { headerKey } from '../common/text/header-names.js';
 import type { HeaderBlock } from '../http/headers/header-block.js';
+import { ClusterStats } from '../stats/layouts/cluster.js';
 import { scopePrefix } from '../stats/scope-prefix.js';
-import type { DynamicCounter, DynamicHistogram, ThreadStats } from '../stats/thread-stats.js';
+import type { DynamicCounter, DynamicHistogram, Scope, ThreadStats } from '../stats/thread-stats.js';
 import type { Host } from './hosts/host.js';
 
 const CANARY = headerKey('x-envoy-upstream-canary');
@@ -28,10 +29,10 @@ export class ResponseStats {
   /** Counters by the zone of the host. */
   readonly #zones = new Map<string, CodeCounters>();
 
-  /** `prefix`: `cluster.<name>.`; `zone`: see UpstreamThread. */
-  constructor(stats: ThreadStats, prefix: string, zone: string) {
+  /** `cluster`: the scope `prefix`, which is `cluster.<name>.`; `zone`: see UpstreamThread. */
+  constructor(stats: ThreadStats, cluster: Scope, prefix: string, zone: string) {
     this.#zone = zone;
-    this.#all = new CodeCounters(stats, prefix, '');
+    this.#all = new CodeCounters(stats, prefix, '', new CompletedCounter(cluster));
     this.#internal = new CodeCounters(stats, prefix, 'internal.');
     this.#external = new CodeCounters(stats, prefix, 'external.');
   }
@@ -76,6 +77,19 @@ export class ResponseStats {
   }
 }
 
+/** The one that exists before the first response. */
+class CompletedCounter {
+  readonly #cluster: Scope;
+
+  constructor(cluster: Scope) {
+    this.#cluster = cluster;
+  }
+
+  increment(): void {
+    this.#cluster.increment(ClusterStats.at.upstream_rq_completed);
+  }
+}
+
 /** The counters of one group. Each is created at its first response. */
 class CodeCounters {
   readonly stats: ThreadStats;
@@ -90,10 +104,11 @@ class CodeCounters {
     undefined,
     undefined,
   ];
-  #completed: DynamicCounter | undefined;
+  #completed: Pick<DynamicCounter, 'increment'> | undefined;
   #time: DynamicHistogram | undefined;
 
-  constructor(stats: ThreadStats, prefix: string, group: string) {
+  constructor(stats: ThreadStats, prefix: string, group: string, completed?: CompletedCounter) {
+    this.#completed = completed;
     this.stats = stats;
     this.prefix = prefix;
     this.#group = group;

@@ -1,6 +1,6 @@
 // The stats of a subscription (FACTS §6, "xDS"), for any source.
 
-import { createHash } from 'node:crypto';
+import { Word64, xxh64 } from '../common/xxh64.js';
 import { ClusterStats } from '../stats/layouts/cluster.js';
 import { EndpointSubscriptionStats, SubscriptionStats as Layout } from '../stats/layouts/xds.js';
 import type { StatsStore } from '../stats/store.js';
@@ -66,7 +66,10 @@ export class SubscriptionStats {
 
 const COMMON = ['update_attempt', 'update_failure', 'update_success', 'version'] as const;
 
-/** Returns 48 bits of the version's SHA-256, which a gauge holds exactly. Envoy uses xxHash64; only equality matters. */
+/** Returns the version's xxHash64, as in Envoy, with the precision of a gauge. */
 function versionNumber(version: string): number {
-  return createHash('sha256').update(version).digest().readUIntBE(0, 6);
+  const bytes = new TextEncoder().encode(version);
+  const hash = new Word64();
+  xxh64(bytes, 0, bytes.length, hash);
+  return (hash.hi >>> 0) * 2 ** 32 + (hash.lo >>> 0);
 }

@@ -6,6 +6,9 @@ import { isFileSource } from '../../config/fields/file-of-source.js';
 import type { Cluster, ConfigSource } from '../../config/generated/api.js';
 import { messageWithoutSecrets } from '../../config/text/secrets.js';
 import { getLogger } from '../../log/logger.js';
+import { ReloadStats } from '../../stats/layouts/xds.js';
+import type { StatsStore } from '../../stats/store.js';
+import type { Scope } from '../../stats/thread-stats.js';
 import { AnswerGate } from '../../xds/answer-gate.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
 import { type Resource, removedNames, type Update } from '../../xds/resource.js';
@@ -14,6 +17,8 @@ import type { InitManager, InitTarget } from '../init/init-manager.js';
 import type { ClusterSet } from './cluster-set.js';
 
 const logger = getLogger('upstream');
+
+const STAT_PREFIX = 'cluster_manager.cds.';
 
 /** Clusters created or removed without yielding: some milliseconds of work. */
 const WORK_PER_STEP = 128;
@@ -30,11 +35,15 @@ export class ClusterDiscovery implements Watcher<Cluster> {
   readonly #states = new Map<string, DynamicState>();
   /** Resources whose names belong to static clusters. */
   readonly #shadowed = new Map<string, Resource<Cluster>>();
+  readonly #store: StatsStore;
+  /** Undefined until start(). */
+  #reloads: Scope | undefined;
   #version = '';
   #target: InitTarget | undefined;
 
-  constructor(clusters: ClusterSet) {
+  constructor(clusters: ClusterSet, store: StatsStore) {
     this.#clusters = clusters;
+    this.#store = store;
     clusters.onWarming = (isWarming) => this.#gate.set(!isWarming);
   }
 
@@ -42,11 +51,12 @@ export class ClusterDiscovery implements Watcher<Cluster> {
   start(source: ConfigSource, sources: ConfigSources, init: InitManager): void {
     this.#clusters.useInit(init);
     this.#target = init.add('CDS', isFileSource(source));
+    this.#reloads = this.#store.scope(this.#store.addScope(STAT_PREFIX, ReloadStats));
     sources.subscribe<Cluster>({
       source,
       type: 'cluster',
       names: '*',
-      statPrefix: 'cluster_manager.cds.',
+      statPrefix: STAT_PREFIX,
       watcher: this,
       gate: this.#gate,
     });
@@ -109,8 +119,15 @@ export class ClusterDiscovery implements Watcher<Cluster> {
     const used = update.resources.length - rejections.length;
     logger.info(`cds: added/updated ${changed} cluster(s), skipped ${used - changed} unmodified cluster(s)`);
     if (changed + removed > 0) this.#version = update.version;
+    if (rejections.length + update.refused.length === 0 && changed > 0) this.#reloaded();
     this.#target?.ready();
     return rejections;
+  }
+
+  /** As in Envoy, an update counts if it adds or changes a cluster and is accepted. */
+  #reloaded(): void {
+    this.#reloads?.increment(ReloadStats.at.config_reload);
+    this.#reloads?.set(ReloadStats.at.config_reload_time_ms, Date.now());
   }
 
   /** Called when static clusters have been removed: dynamic ones with their names are used now. */

@@ -117,13 +117,11 @@ export class ListenerDrains {
     return openConnections(answers, concurrency);
   }
 
-  /** Sets the gauges of draining listeners and filter chains. */
+  /** Sets the gauges of draining listeners and filter chains: those that an update has replaced, as in Envoy. */
   count(): void {
-    const { byName, draining } = this.#listeners;
+    const { draining } = this.#listeners;
     const { at } = ListenerManagerStats;
-    let count = draining.listenerCount;
-    for (const listener of byName.values()) if (this.manager.isDraining(listener)) count++;
-    this.#primary.listenerManagerStats.set(at.total_listeners_draining, count);
+    this.#primary.listenerManagerStats.set(at.total_listeners_draining, draining.listenerCount);
     this.#primary.listenerManagerStats.set(at.total_filter_chains_draining, draining.chainCount);
   }
 }

@@ -84,7 +84,7 @@ export class RunningConfiguration {
     this.clusters = this.upstream.clusters;
     this.#sources = this.#createSources(dynamic, node);
     const publish = (parts: SnapshotParts) => this.#publish(parts);
-    this.clusterDiscovery = new ClusterDiscovery(this.clusters);
+    this.clusterDiscovery = new ClusterDiscovery(this.clusters, store);
     this.filterConfigs = new FilterConfigSet({ sources: this.#sources, store, scopes, publish });
     this.routes = new PrimaryRouteSet({
       sources: this.#sources,

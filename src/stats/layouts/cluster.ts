@@ -1,7 +1,7 @@
 // Stats of a cluster, of its circuit breakers and hosts, and of the cluster manager.
 //
-// upstream_rq_<code>, upstream_rq_<class>, upstream_rq_completed and upstream_rq_time are not in a layout: traffic creates
-// them (ThreadStats.dynamicCounter, dynamicHistogram), also under internal., external., canary. and zone.
+// upstream_rq_<code>, upstream_rq_<class> and upstream_rq_time are not in a layout: traffic creates them
+// (ThreadStats.dynamicCounter, dynamicHistogram), also under internal., external., canary. and zone.
 
 import { defineLayout } from '../layout.js';
 
@@ -35,6 +35,7 @@ export const ClusterStats = defineLayout({
   upstream_cx_connect_ms: 'histogram',
   upstream_cx_length_ms: 'histogram',
   upstream_rq_total: 'counter',
+  upstream_rq_completed: 'counter',
   upstream_rq_pending_total: 'counter',
   upstream_rq_pending_overflow: 'counter',
   upstream_rq_pending_failure_eject: 'counter',
@@ -68,7 +69,6 @@ export const ClusterStats = defineLayout({
   membership_degraded: 'own_gauge',
   membership_excluded: 'own_gauge',
   retry_or_shadow_abandoned: 'counter',
-  config_reload: 'counter',
   update_attempt: 'counter',
   update_success: 'counter',
   update_failure: 'counter',
@@ -82,6 +82,29 @@ export const ClusterStats = defineLayout({
   warming_state: 'own_gauge',
   'default.total_match_count': 'counter',
   lb_healthy_panic: 'counter',
+  // Subsets, zones, original destinations, preconnects, HTTP/3.
+  lb_subsets_active: 'no_gauge',
+  lb_subsets_created: 'no_counter',
+  lb_subsets_fallback: 'no_counter',
+  lb_subsets_fallback_panic: 'no_counter',
+  lb_subsets_removed: 'no_counter',
+  lb_subsets_selected: 'no_counter',
+  lb_local_cluster_not_ok: 'no_counter',
+  lb_recalculate_zone_structures: 'no_counter',
+  lb_zone_cluster_too_small: 'no_counter',
+  lb_zone_no_capacity_left: 'no_counter',
+  lb_zone_routing_all_directly: 'no_counter',
+  lb_zone_routing_cross_zone: 'no_counter',
+  lb_zone_routing_sampled: 'no_counter',
+  original_dst_host_invalid: 'no_counter',
+  assignment_use_cached: 'no_counter',
+  upstream_cx_connect_with_0_rtt: 'no_counter',
+  upstream_cx_http3_total: 'no_counter',
+  upstream_cx_preconnect_skipped: 'no_counter',
+  upstream_http3_broken: 'no_counter',
+  upstream_queue_overloaded: 'no_counter',
+  upstream_rq_0rtt: 'no_counter',
+  upstream_rq_rx_reset_no_error: 'no_counter',
 });
 
 /** Scope `cluster.<name>.circuit_breakers.default.` and `.high.`: 1 while the limit is reached. */

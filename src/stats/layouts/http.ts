@@ -2,8 +2,7 @@
 
 import { defineLayout } from '../layout.js';
 
-/** Scope `http.<stat_prefix>.`: connections, requests, tracing and the router. */
-export const HttpStats = defineLayout({
+const MANAGER = {
   downstream_cx_total: 'counter',
   downstream_cx_ssl_total: 'counter',
   downstream_cx_http1_total: 'counter',
@@ -67,13 +66,32 @@ export const HttpStats = defineLayout({
   'tracing.client_enabled': 'counter',
   'tracing.not_traceable': 'counter',
   'tracing.health_check': 'counter',
+  // HTTP/3, and ends of HTTP/1 connections that are announced by time.
+  downstream_cx_http1_soft_drain: 'no_counter',
+  downstream_cx_http3_active: 'no_gauge',
+  downstream_cx_http3_total: 'no_counter',
+  downstream_rq_http3_total: 'no_counter',
+} as const;
+
+/** Scope `http.admin.`: the admin interface has no routes. */
+export const AdminHttpStats = defineLayout(MANAGER);
+
+/** Scope `http.<stat_prefix>.`: connections, requests, tracing and the router. The slots of AdminHttpStats are the same. */
+export const HttpStats = defineLayout({
+  ...MANAGER,
   rq_total: 'counter',
   rq_redirect: 'counter',
   rq_direct_response: 'counter',
   no_route: 'counter',
   no_cluster: 'counter',
-  rq_retry_skipped_request_not_complete: 'counter',
   rq_reset_after_downstream_response_started: 'counter',
+  // Internal redirects, and replies of an overloaded server.
+  passthrough_internal_redirect_bad_location: 'no_counter',
+  passthrough_internal_redirect_no_route: 'no_counter',
+  passthrough_internal_redirect_predicate: 'no_counter',
+  passthrough_internal_redirect_too_many_redirects: 'no_counter',
+  passthrough_internal_redirect_unsafe_scheme: 'no_counter',
+  rq_overload_local_reply: 'no_counter',
 });
 
 /** Scope `listener.<address or stat_prefix>.http.<stat_prefix>.` */

@@ -47,4 +47,6 @@ export const ListenerManagerStats = defineLayout({
   total_listeners_active: 'own_gauge',
   total_listeners_draining: 'own_gauge',
   workers_started: 'own_gauge',
+  // Workers are not pinned to CPUs.
+  workers_pinned: 'no_gauge',
 });

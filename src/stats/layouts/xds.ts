@@ -11,7 +11,7 @@ export const SubscriptionStats = defineLayout({
   update_success: 'counter',
   /** Time of the last accepted update, in milliseconds since 1970. */
   update_time: 'own_gauge',
-  /** A hash of the version: equal numbers mean equal versions. */
+  /** The xxHash64 of the version. */
   version: 'own_gauge',
   update_duration: 'histogram',
   version_text: 'text',
@@ -60,6 +60,7 @@ export const ScopedRoutesStats = defineLayout({
   all_scopes: 'own_gauge',
   active_scopes: 'own_gauge',
   on_demand_scopes: 'own_gauge',
+  update_empty: 'counter',
 });
 
 /** Scope `control_plane.` for the aggregated stream; below a subscription's prefix for a stream of its own. */

@@ -23,6 +23,8 @@ export interface KnownHost extends HostResources {
 export interface HostChanges {
   readonly added: number;
   readonly removed: number;
+  /** Number of priorities to which hosts were added or from which they were removed. */
+  readonly priorities: number;
   readonly hasChanged: boolean;
 }
 
@@ -78,11 +80,12 @@ export class HostDirectory {
     const { added, hosts, moved } = this.#list(endpoints, observed, update);
     for (const { endpoint, healthFlags, host } of moved) host.moveTo(endpoint, healthFlags);
     const removed = before.length - (hosts.length - added);
-    if (moved.length + added + removed === 0) return { added, removed, hasChanged: false };
+    if (moved.length + added + removed === 0) return { added, removed, priorities: 0, hasChanged: false };
+    const priorities = added + removed === 0 ? 0 : changedPriorities(before, hosts, update);
     if (removed > 0) this.#remove(before, update);
     this.#hosts = hosts;
     this.#data = layOut(hosts, this.#data);
-    return { added, removed, hasChanged: true };
+    return { added, removed, priorities, hasChanged: true };
   }
 
   /** Applies newly observed health to the current hosts. Returns whether any flags have changed. */
@@ -260,6 +263,15 @@ function isSameEndpoint(a: ResolvedEndpoint, b: ResolvedEndpoint): boolean {
 
 function isSameLocality(a: Locality, b: Locality): boolean {
   return a === b || (a.region === b.region && a.zone === b.zone && a.subZone === b.subZone);
+}
+
+/** Counts the priorities of the hosts that only one of the lists has. */
+function changedPriorities(before: readonly ListedHost[], hosts: readonly ListedHost[], update: number): number {
+  const priorities = new Set<number>();
+  for (const host of before) if (host.update !== update) priorities.add(host.endpoint.priority);
+  // The place of a new host is not set yet.
+  for (const host of hosts) if (host.place < 0) priorities.add(host.endpoint.priority);
+  return priorities.size;
 }
 
 function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData {

@@ -57,7 +57,7 @@ t.test(
     t.equal(quiet[0].head, 'a response');
     t.equal(quiet[1].head, 'a request');
     await baton.waitForStat('cluster.peers.upstream_cx_active', 0);
-    await baton.waitForStat(`listener.127.0.0.1_${port}.downstream_cx_active`, 0);
+    await baton.waitForStat('listener.wire.downstream_cx_active', 0);
     await waitFor(() => readFileSync(log, 'utf8') === 'drain_close\n'.repeat(6), {
       what: 'a log entry with the reason',
     });

@@ -219,8 +219,8 @@ t.test('requests for an unknown virtual host wait for it, or are answered when i
   t.equal(posted!.status, 200);
   t.equal(posted!.body.length, body.length);
   t.match(await to('new.com'), { status: 200 });
-  t.equal(await baton.stat('http.in.vhds.routes.config_reload'), 1);
-  await wasReloadedSince(t, before, baton, 'http.in.vhds.routes');
+  t.equal(await baton.stat('http.in.rds.vhds.routes.config_reload'), 1);
+  await wasReloadedSince(t, before, baton, 'http.in.rds.vhds.routes');
   const dump = await baton.admin('/config_dump?resource=dynamic_route_configs');
   t.match(
     JSON.parse(dump.body).configs[0].route_config.virtual_hosts.map(({ name }: Config) => name),
@@ -303,7 +303,7 @@ t.test('the filter configurations of an on-demand virtual host apply to the requ
   plane.set('virtual-host', [{ name: 'routes/late.com', domains: ['late.com'], routes, ...more }]);
   plane.release();
   t.match(await late, { status: 200, body: 'late', headers: { said: 'filter, host' } });
-  t.equal(await baton.stat('http.in.vhds.routes.update_rejected'), 0);
+  t.equal(await baton.stat('http.in.rds.vhds.routes.update_rejected'), 0);
 });
 
 t.test('made-up virtual hosts do not block existing ones', async (t) => {
@@ -341,8 +341,8 @@ t.test('made-up virtual hosts do not block existing ones', async (t) => {
   plane.set('virtual-host', [{ name: 'routes/there.com', domains: ['there.com'], routes }]);
   plane.release();
   t.match(await there, { status: 200, body: 'there' });
-  await baton.waitForStat('http.in.vhds.routes.requests_overflow', 1);
-  t.equal(await baton.stat('http.in.vhds.routes.hosts_overflow'), 0);
+  await baton.waitForStat('http.in.rds.vhds.routes.requests_overflow', 1);
+  t.equal(await baton.stat('http.in.rds.vhds.routes.hosts_overflow'), 0);
   for (const client of clients) client.destroy();
   await baton.stop();
 });

@@ -106,6 +106,8 @@ export function fileAccessLog(path: string, format?: string): Config {
   };
 }
 
+/** Names of stats have the configured address, so listeners at port 0 need a prefix of their own. */
 function listener(name: string, port: number, filter: Config): Config {
-  return { name, address: loopback(port), filter_chains: [{ filters: [filter] }] };
+  const own = port === 0 ? { stat_prefix: name } : {};
+  return { name, ...own, address: loopback(port), filter_chains: [{ filters: [filter] }] };
 }

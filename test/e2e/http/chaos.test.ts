@@ -291,7 +291,7 @@ async function linesOf(name: string, count: number): Promise<Line[]> {
 }
 
 function listener(name: string): string {
-  return `listener.127.0.0.1_${ports.get(name)}`;
+  return `listener.${name}`;
 }
 
 /** Histograms show samples at the next flush. */

@@ -78,7 +78,7 @@ export class Clusters {
         publish: (changes) => this.#publish(changes),
       },
     );
-    this.cds = new ClusterDiscovery(this.set);
+    this.cds = new ClusterDiscovery(this.set, store);
   }
 
   /** Called when the clusters of a bootstrap are ready and the server serves. */

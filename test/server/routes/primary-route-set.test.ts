@@ -446,7 +446,9 @@ t.test('hosts that clients invent do not prevent requests for others', async (t)
     made.slice(0, 1501 - 1024),
     'those that have waited longest are released',
   );
-  const { ref } = fixture.store.scopesUnder('http.in.vhds.routes.').find(({ layout }) => layout === AwaitedHostStats)!;
+  const { ref } = fixture.store
+    .scopesUnder('http.in.rds.vhds.routes.')
+    .find(({ layout }) => layout === AwaitedHostStats)!;
   const { hosts_overflow: hosts, requests_overflow: requests } = AwaitedHostStats.at;
   t.equal(fixture.store.valueOf(ref, hosts), 1501 - 1024);
   fixture.port.onMessage?.(0, { routes: 1, dismissed: 3 });

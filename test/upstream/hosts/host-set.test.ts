@@ -55,12 +55,14 @@ t.test('a remaining host keeps its words and stats while others are added, remov
   t.same(hosts.update([endpoint('10.0.0.1'), endpoint('10.0.0.2'), endpoint('::1')]), {
     added: 3,
     removed: 0,
+    priorities: 1,
     hasChanged: true,
   });
   const [first, second, third] = hosts.data.blocks;
   t.same(hosts.update([endpoint('::1', { weight: 7 }), endpoint('10.0.0.9'), endpoint('10.0.0.1')]), {
     added: 1,
     removed: 1,
+    priorities: 1,
     hasChanged: true,
   });
   t.same([hosts.data.blocks[0], hosts.data.blocks[2]], [third, first]);
@@ -91,6 +93,7 @@ t.test('an address that is listed twice is a single host', async (t) => {
   t.same(hosts.update([endpoint('10.0.0.1'), endpoint('10.0.0.1', { weight: 9 })]), {
     added: 1,
     removed: 0,
+    priorities: 1,
     hasChanged: true,
   });
   t.equal(hosts.data.blocks.length, 1);
@@ -101,7 +104,7 @@ t.test('hosts with the same address and different keys are distinct in any order
   const [one, other] = ['one', 'other'].map((key) => endpoint('10.0.0.1', { key }));
   hosts.update([one!, other!]);
   const [first, second] = hosts.data.blocks;
-  t.same(hosts.update([other!, one!, endpoint('10.0.0.2')]), { added: 1, removed: 0, hasChanged: true });
+  t.same(hosts.update([other!, one!, endpoint('10.0.0.2')]), { added: 1, removed: 0, priorities: 1, hasChanged: true });
   t.same([...hosts.data.blocks.subarray(0, 2)], [second, first]);
 });
 
@@ -121,10 +124,10 @@ t.test('each changed property of a host is a change, a repeated one is none', as
     const { hosts } = directory();
     hosts.update([endpoint('10.0.0.1')]);
     const changed = [endpoint('10.0.0.1', change)];
-    t.same(hosts.update(changed), { added: 0, removed: 0, hasChanged: true }, JSON.stringify(change));
+    t.same(hosts.update(changed), { added: 0, removed: 0, priorities: 0, hasChanged: true }, JSON.stringify(change));
     const { data } = hosts;
     t.match([...hosts.hosts][0]!.endpoint, change);
-    t.same(hosts.update([...changed]), { added: 0, removed: 0, hasChanged: false });
+    t.same(hosts.update([...changed]), { added: 0, removed: 0, priorities: 0, hasChanged: false });
     t.equal(hosts.data, data);
   }
 });
@@ -135,7 +138,7 @@ t.test('a host that is added again is a new one: its old words may be in use els
   const [first] = hosts.data.blocks;
   hosts.update([]);
   t.same(retired, [first]);
-  t.same(hosts.update([endpoint('10.0.0.1')]), { added: 1, removed: 0, hasChanged: true });
+  t.same(hosts.update([endpoint('10.0.0.1')]), { added: 1, removed: 0, priorities: 1, hasChanged: true });
   t.equal(allocated.length, 2);
 });
 
@@ -161,7 +164,12 @@ t.test('prepared resources are released when there is no room for current hosts'
   for (const _ of hosts.prepare().steps([endpoint('10.0.0.2')]));
   t.throws(() => hosts.update([endpoint('10.0.0.1'), endpoint('10.0.0.3')]), { message: 'full' });
   t.same([allocated.length, retired.length], [2, 1]);
-  t.same(hosts.update([endpoint('10.0.0.1'), endpoint('10.0.0.3')]), { added: 1, removed: 0, hasChanged: true });
+  t.same(hosts.update([endpoint('10.0.0.1'), endpoint('10.0.0.3')]), {
+    added: 1,
+    removed: 0,
+    priorities: 1,
+    hasChanged: true,
+  });
 });
 
 t.test('addresses of any length survive encoding', async (t) => {
@@ -218,6 +226,7 @@ t.test('a logical host stays the same host when its address changes', async (t) 
   t.same(hosts.update([endpoint('10.9.9.9', { key: 'name:80', hostname: 'name' })]), {
     added: 0,
     removed: 0,
+    priorities: 0,
     hasChanged: true,
   });
   const after = new HostSet<Pool>(hosts.data, poolOf, before);
@@ -233,6 +242,6 @@ t.test('of 10,000 hosts, half of them new, the others keep their resources', asy
     Array.from({ length: 10_000 }, (_, i) => endpoint(`10.1.${(from + i) >> 8}.${(from + i) & 255}`));
   hosts.update(list(0));
   const before: HostSetData = structuredClone(hosts.data);
-  t.same(hosts.update(list(5000)), { added: 5000, removed: 5000, hasChanged: true });
+  t.same(hosts.update(list(5000)), { added: 5000, removed: 5000, priorities: 1, hasChanged: true });
   t.same(hosts.data.blocks.subarray(0, 5000), before.blocks.subarray(5000));
 });

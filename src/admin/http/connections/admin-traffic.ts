@@ -1,7 +1,7 @@
 // Counts the admin interface's own connections and requests: http.admin.*, listener.admin.*.
 
 import type { Socket } from 'node:net';
-import { HttpStats, ListenerHttpStats } from '../../../stats/layouts/http.js';
+import { AdminHttpStats, ListenerHttpStats } from '../../../stats/layouts/http.js';
 import { AdminListenerStats, ListenerStats, ListenerWorkerStats } from '../../../stats/layouts/listener.js';
 import type { StatsStore } from '../../../stats/store.js';
 import type { Scope } from '../../../stats/thread-stats.js';
@@ -16,7 +16,7 @@ interface OpenConnection {
   sent: number;
 }
 
-const HTTP = HttpStats.at;
+const HTTP = AdminHttpStats.at;
 const LISTENER = ListenerStats.at;
 
 export class AdminTraffic {
@@ -29,7 +29,7 @@ export class AdminTraffic {
 
   /** Creates the scopes: their stats exist with value 0 before the first request. */
   constructor(store: StatsStore) {
-    this.#http = store.scope(store.addScope('http.admin.', HttpStats));
+    this.#http = store.scope(store.addScope('http.admin.', AdminHttpStats));
     this.#listener = store.scope(store.addScope('listener.admin.', ListenerStats));
     this.#listenerHttp = store.scope(store.addScope('listener.admin.http.admin.', ListenerHttpStats));
     this.#own = store.scope(store.addScope('listener.admin.', AdminListenerStats));

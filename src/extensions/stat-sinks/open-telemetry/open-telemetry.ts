@@ -3,7 +3,7 @@
 import type protobuf from 'protobufjs/minimal.js';
 import type { Node, SinkConfig } from '../../../config/generated/api.js';
 import { loadMessages } from '../../grpc-sdk.js';
-import { atMostMs, type FlushedStats, messageOf, STATS_PER_STEP, type StatsSink } from '../../sdk.js';
+import { atMostMs, type FlushedStats, messageOf, releaseNumber, STATS_PER_STEP, type StatsSink } from '../../sdk.js';
 import { Condition } from '../condition.js';
 import { overCluster, placeOf } from '../service-name.js';
 import { ExportRequest } from './export-request.js';
@@ -154,5 +154,10 @@ interface Rejection {
 function resourceAttributes({ id = '', cluster = '' }: Node): object[] {
   const attributes = [attribute('service.name', cluster || 'unknown_service:baton')];
   if (id !== '') attributes.push(attribute('service.instance.id', id));
+  attributes.push(
+    attribute('telemetry.sdk.name', 'baton'),
+    attribute('telemetry.sdk.language', 'nodejs'),
+    attribute('telemetry.sdk.version', releaseNumber()),
+  );
   return attributes;
 }

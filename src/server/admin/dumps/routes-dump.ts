@@ -22,7 +22,9 @@ export function routesDump(routes: PrimaryRouteSet): Dump {
       message: { route_config: any(ROUTES, shownPart(config)), last_updated: since.toISOString() },
     }),
   );
-  const dynamic_route_configs = mapped(() => routes.providers, dynamicRoutes);
+  // As in Envoy, without those that have not arrived or been refused.
+  const known = () => Array.from(routes.providers).filter(isKnown);
+  const dynamic_route_configs = mapped(known, dynamicRoutes);
   const isDynamic = !isEmpty(routes.providers);
   return {
     message: 'RoutesConfigDump',
@@ -41,6 +43,10 @@ export function scopedRoutesDump(routes: PrimaryRouteSet): Dump {
       ...(dynamic.length > 0 && { dynamic_scoped_route_configs: mapped(() => dynamic, dynamicScopes) }),
     },
   };
+}
+
+function isKnown({ resource, state }: RouteProvider): boolean {
+  return resource !== undefined || state.clientStatus !== 'REQUESTED';
 }
 
 function dynamicRoutes(provider: RouteProvider): DumpResource {

@@ -24,6 +24,8 @@ const REMAINING = (['remaining_cx', 'remaining_pending', 'remaining_rq', 'remain
   (gauge) => CircuitBreakerRemainingStats.at[gauge],
 );
 
+const USED_BY_TRAFFIC = ['cx_open', 'cx_pool_open', 'rq_open', 'rq_pending_open'] as const;
+
 /** Value of remaining_cx_pools, where 0 would mean that no more are allowed. A power of two, so that sums of shares are exact. */
 const NO_LIMIT = 2 ** 53;
 
@@ -38,6 +40,7 @@ export class CircuitBreakers {
   /** Limits without retry budgets. */
   readonly runtimeThresholds: RuntimeThresholds;
   readonly #resources: VersionResources;
+  #isUsed = false;
   /** By priority. */
   readonly #gauges: readonly BreakerGauges[];
 
@@ -66,6 +69,13 @@ export class CircuitBreakers {
       }
       remaining?.set(CircuitBreakerRemainingStats.at.remaining_cx_pools, NO_LIMIT);
     }
+    if (!this.#isUsed && this.#resources.shared.hasTraffic) this.#use();
+  }
+
+  /** As in Envoy, traffic makes the gauges used ones, whose value sinks get: 0 while no limit is reached. */
+  #use(): void {
+    this.#isUsed = true;
+    for (const gauge of USED_BY_TRAFFIC) this.#gauges[Priority.Default]!.open.touch(CircuitBreakerStats.at[gauge]);
   }
 
   #addGauges(part: string, tracksRemaining: boolean): BreakerGauges {

@@ -83,9 +83,9 @@ export class ClusterResources {
     this.#retired = undefined;
   }
 
-  /** Called when the hosts of the directory or their health have changed. */
-  countHosts(): void {
-    this.#membership.set(this.stats, this, this.directory.hosts);
+  /** Called when the hosts of the directory or their health have changed. `countsWeights`: for max_host_weight. */
+  countHosts(countsWeights: boolean): void {
+    this.#membership.set(this.stats, this, this.directory.hosts, countsWeights);
   }
 
   /** The cluster has ever had a connection, regardless of counter resets. */

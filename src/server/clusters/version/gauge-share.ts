@@ -24,6 +24,12 @@ export class GaugeShare {
     else this.#scope.subtract(at, -change);
   }
 
+  /** Makes the gauge a used one without changing its value. */
+  touch(at: GaugeSlot): void {
+    this.#scope.add(at, 1);
+    this.#scope.subtract(at, 1);
+  }
+
   /** Sets all shares to 0. */
   withdraw(): void {
     for (const at of this.#values?.keys() ?? []) this.set(at, 0);

@@ -19,9 +19,10 @@ interface HostCounts {
 export class MembershipGauges {
   readonly #members = new Map<object, HostCounts>();
 
-  /** Sets the hosts of `cluster`. */
-  set(stats: Scope, cluster: object, hosts: Iterable<KnownHost>): void {
-    this.#members.set(cluster, countsOf(hosts));
+  /** Sets the hosts of `cluster`. `countsWeights`: they count for max_host_weight. */
+  set(stats: Scope, cluster: object, hosts: Iterable<KnownHost>, countsWeights: boolean): void {
+    const counts = countsOf(hosts);
+    this.#members.set(cluster, countsWeights ? counts : { ...counts, maxWeight: 0 });
     this.#publish(stats);
   }
 

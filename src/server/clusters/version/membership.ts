@@ -44,6 +44,8 @@ export class Membership implements DiscoveryListener {
   readonly outliers: OutlierDetection | undefined;
   readonly #name: string;
   /** The hosts are names that resolve to one address: a change of address is as urgent as another host. */
+  /** As in Envoy, only these kinds of clusters set max_host_weight. */
+  readonly #countsWeights: boolean;
   readonly #hasLogicalHost: boolean;
   readonly #resources: ClusterResources;
   readonly #events: MembershipEvents;
@@ -68,6 +70,7 @@ export class Membership implements DiscoveryListener {
   ) {
     this.#name = spec.name;
     this.#hasLogicalHost = spec.hasLogicalHost;
+    this.#countsWeights = discovery.type === 'EDS' || discovery.type === 'STRICT_DNS';
     this.#resources = resources.shared;
     this.#events = events;
     this.#found = { endpoints: [], overprovisioning: discovery.overprovisioning };
@@ -180,14 +183,14 @@ export class Membership implements DiscoveryListener {
     clearImmediate(this.#observation);
     this.#observation = undefined;
     if (!this.#isActive || !this.#resources.directory.updateHealth(this.#observed)) return false;
-    this.#resources.countHosts();
+    this.#resources.countHosts(this.#countsWeights);
     return true;
   }
 
   #setHosts(): HostChanges {
     const { directory, stats } = this.#resources;
     const endpoints = this.#endpoints ?? [];
-    let changes: HostChanges = { added: 0, removed: 0, hasChanged: false };
+    let changes: HostChanges = { added: 0, removed: 0, priorities: 0, hasChanged: false };
     try {
       changes = directory.update(endpoints, this.#observed);
     } catch (error) {
@@ -196,10 +199,10 @@ export class Membership implements DiscoveryListener {
     if (!changes.hasChanged) return changes;
     if (changes.added + changes.removed > 0) {
       this.#version++;
-      stats.increment(ClusterStats.at.membership_change);
+      stats.add(ClusterStats.at.membership_change, changes.priorities);
     }
     this.outliers?.setHosts(directory.hosts);
-    this.#resources.countHosts();
+    this.#resources.countHosts(this.#countsWeights);
     return changes;
   }
 }

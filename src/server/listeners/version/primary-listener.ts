@@ -118,7 +118,8 @@ export class PrimaryListener implements PublishedItem {
         : noSockets(config);
       this.#state = bindsToPort(config) ? 'bound' : 'listening';
       undo.push(() => this.close());
-      this.#statToken = scopePrefix(config.stat_prefix || addressText(this.#sockets.address));
+      // As in Envoy the address is the configured one: port 0 stays 0.
+      this.#statToken = scopePrefix(config.stat_prefix || configuredAddress(config));
       this.#scopes = scopes.hold(this.#ownScopes());
       undo.push(() => this.#scopes.discard());
       this.#chains = this.createChains(config, init);
@@ -352,7 +353,7 @@ export class PrimaryListener implements PublishedItem {
       id,
       isAdmin: false,
       name: this.config.name ?? '',
-      configured: addressText(listenAddress(this.config.address)),
+      configured: configuredAddress(this.config),
       real: addressText(address),
       traits: socketTraits(this.config),
       isReusePort,
@@ -421,4 +422,8 @@ function configuredChains({ filter_chains = [], default_filter_chain: byDefault 
   const chains = filter_chains.map((chain: FilterChain) => ({ chain, isDefault: false }));
   if (byDefault !== undefined) chains.push({ chain: byDefault, isDefault: true });
   return chains;
+}
+
+function configuredAddress({ address }: Listener): string {
+  return addressText(listenAddress(address));
 }

@@ -56,7 +56,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
     this.source = source;
     this.#user = user;
     this.#prefix = `${routes}/`;
-    const prefix = `${statPrefix}vhds.${routes}.`;
+    const prefix = `${statPrefix}rds.vhds.${routes}.`;
     this.#counts = new ReloadCounts(context.store, prefix, AwaitedHostStats);
     this.#pending = new PendingHosts(this.#prefix, this.#counts.extra, (name) => this.#answer(name, false));
     this.#subscription = context.sources.subscribe<VirtualHost>({

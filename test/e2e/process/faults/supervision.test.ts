@@ -57,7 +57,7 @@ t.test('a worker dies', async (t) => {
     servers.push(await peers.next());
   }
   for (let index = 0; index < 20; index++) await httpRequest(ports.web, '/before');
-  const listener = `listener.127.0.0.1_${ports.wire}`;
+  const listener = 'listener.wire';
   await baton.waitForStat(`${listener}.downstream_cx_active`, CONNECTIONS);
   const before = await counters(baton);
   const onWorker = [
@@ -237,7 +237,7 @@ t.test('every limit is free again after the death of a worker that had reached i
     args: ['--concurrency', '1'],
   });
   const port = await baton.listenerPort('web');
-  const listener = `listener.127.0.0.1_${port}`;
+  const listener = 'listener.web';
   const breakers = ['requests.*.rq_open', 'pending.*.rq_pending_open', 'retries.*.rq_retry_open'].map(
     (name) => `cluster.${name.replace('*', 'circuit_breakers.default')}`,
   );
@@ -301,7 +301,7 @@ t.test(
     await waitFor(() => deaths() > 2 || baton.exit, { what: 'two failed attempts' });
     t.match(baton.stderr, `worker ${dead} died: this process cannot start more threads (EAGAIN)`);
     await recover();
-    const survivors = await baton.stat(`listener.127.0.0.1_${port}.worker_${1 - dead}.downstream_cx_active`);
+    const survivors = await baton.stat(`listener.web.worker_${1 - dead}.downstream_cx_active`);
     t.equal(clients.filter((client) => client.closed === 'open').length, survivors);
     const web = await baton.listenerPort('web');
     for (let index = 0; index < 20; index++) t.equal((await httpRequest(web, '/')).status, 200);

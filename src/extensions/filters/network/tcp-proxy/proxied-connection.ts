@@ -156,6 +156,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
       this.#drainEndedWhileFrozen = true;
       return;
     }
+    this.proxy.stats.increment(TcpStats.at.downstream_cx_drain_close);
     this.info.connectionTerminationDetails = 'drain_close';
     this.#finish(DRAIN_LINGER_MS);
   }
