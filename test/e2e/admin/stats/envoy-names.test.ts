@@ -46,6 +46,7 @@ const OWN = [
   /^http\.admin\.tracing\./,
   /^listener\.admin\.(downstream_cx_evicted|extension_config_missing|network_extension_config_missing)$/,
   'filesystem.write_dropped',
+  'server.optional_filters_left_out',
   'server.uncaught_exceptions',
 ];
 
