@@ -54,7 +54,8 @@ export const OPTIONS = {
     default: 'serve',
     check: oneOf('mode', ['serve', 'validate', 'init_only'], ['serve', 'validate']),
     help: 'serve checks the configuration and serves it; validate only checks it and exits with 0 or 1.',
-    details: 'validate prints OK, or all errors. It opens no socket and does not affect running processes.',
+    details:
+      'validate prints OK, or all errors. Mistakes in files that the configuration names for LDS, CDS, RDS and EDS are warnings. It opens no socket and does not affect running processes.',
     completes: ['serve', 'validate'],
     info: 'mode',
     render: (value: string) => ({ serve: 'Serve', validate: 'Validate', init_only: 'InitOnly' })[value],

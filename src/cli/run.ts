@@ -130,6 +130,8 @@ async function loadAndServe(
     return 1;
   }
   if (options.mode === 'validate') {
+    const { fileMistakes } = await import('../server/configuration/validate-files.js');
+    for (const mistake of fileMistakes(loaded.bootstrap, serverSettings(options).dynamic)) logger.warning(mistake);
     print(process.stdout, `configuration '${nameOf(options)}' OK\n`);
     return 0;
   }

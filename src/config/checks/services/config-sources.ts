@@ -72,6 +72,16 @@ export function reportMissingFiles(
   });
 }
 
+/** Calls `found` with each source in a message and its path. `name`: the message's full name. */
+export function sourcesIn(
+  schema: Schema,
+  name: string,
+  message: unknown,
+  found: (source: ConfigSource, path: Path) => void,
+): void {
+  finderOf(schema).find(name, message as Message, (source, path) => found(source as ConfigSource, path));
+}
+
 /** Like checkConfigSources(), for dynamic_resources.ads_config. */
 export function checkAdsConfig(bootstrap: Bootstrap, reach: Reach, problems: Problems): void {
   const ads = bootstrap.dynamic_resources?.ads_config;

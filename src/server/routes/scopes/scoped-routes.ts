@@ -137,6 +137,8 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   }
 
   update(update: Update<ScopedRouteConfiguration>): readonly Rejection[] {
+    if (update.isComplete && update.resources.length + update.refused.length === 0)
+      this.#counts?.extra.increment(ScopedRoutesStats.at.update_empty);
     const kept = new Map(update.isComplete && !hasUnnamed(update.refused) ? [] : this.#scopes);
     // A refused scope exists in another version: the previous one stays in use.
     for (const { name } of update.refused) {

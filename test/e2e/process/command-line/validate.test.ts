@@ -1,7 +1,7 @@
 // --mode validate reports the errors that a server would report, and has no side effects.
 
 import { execFileSync, spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import {
@@ -120,4 +120,36 @@ t.test('a signal ends the validation at once, however long it would take', async
   await waitFor(() => baton.stderr.includes('core dump enabled'), { what: 'the start' });
   t.match(await baton.kill('SIGTERM'), { code: null, signal: 'SIGTERM' });
   t.equal(baton.stdout, '');
+});
+
+t.test('mistakes in files of resources are warnings', async (t) => {
+  const directory = tempDir(t);
+  const file = (name: string, content: object | string): Config => {
+    const path = join(directory, name);
+    writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+    return { path_config_source: { path }, resource_api_version: 'V3' };
+  };
+  const type = (name: string) => `type.googleapis.com/envoy.config.${name}`;
+  const resources = (...list: object[]) => ({ resources: list });
+  const lds_config = file('lds.yaml', resources({ '@type': type('listener.v3.Listener'), name: 'a', adress: {} }));
+  const cds_config = file('cds.yaml', 'resources: [');
+  const config_source = file(
+    'rds.yaml',
+    resources({ '@type': type('route.v3.RouteConfiguration'), name: 'r', virtual_hosts: [{ name: 'a' }] }),
+  );
+  const eds_config = file('eds.yaml', resources({ '@type': type('endpoint.v3.ClusterLoadAssignment') }));
+  const config = {
+    ...bootstrap({
+      listeners: [httpListener('web', 0, { rds: { route_config_name: 'r', config_source } })],
+      clusters: [{ name: 'e', type: 'EDS', eds_cluster_config: { eds_config } }],
+    }),
+    dynamic_resources: { lds_config, cds_config },
+  };
+  const { code, stdout, stderr } = await runBaton(t, { config, args: ['--mode', 'validate'] });
+  t.equal(code, 0, stderr);
+  t.match(stdout, / OK\n$/);
+  t.match(stderr, /warning.*lds\.yaml.*adress/, 'an unknown field');
+  t.match(stderr, /warning.*no resources are taken from a file: .*cds\.yaml/, 'text that is not YAML');
+  t.match(stderr, /warning.*a resource is refused: .*rds\.yaml.*domains/, 'a virtual host without domains');
+  t.match(stderr, /warning.*a resource is refused: .*eds\.yaml.*cluster_name/, 'an assignment without a name');
 });
