@@ -173,7 +173,12 @@ for (const name of HTTP) {
       'requests without a response were cancelled by their clients',
     );
 
-    t.equal(linesWith(hasFlag('DC')) + linesWith(hasFlag('DPE')), count('rq_rx_reset'));
+    // A response that breaks off is a reset by the server.
+    const isCut = ({ details, code }: Line) =>
+      /^upstream_reset_after_response_started/.test(details) ||
+      (/_timeout$/.test(details) && !/^(408|504)$/.test(code));
+    const isAnsweredEarly = (line: Line) => line.requestDuration === '-' && !hasFlag('DC')(line) && !isCut(line);
+    t.equal(linesWith(hasFlag('DC')) + linesWith(isAnsweredEarly), count('rq_rx_reset'));
     t.equal(linesWith(hasFlag('DPE')), count('cx_protocol_error'));
     t.equal(linesWith(hasFlag('SI')), count('rq_idle_timeout'));
     t.equal(linesWith(hasFlag('NR')), stats['no_route']);

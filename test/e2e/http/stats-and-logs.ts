@@ -13,6 +13,8 @@ const OPERATORS = {
   cluster: '%UPSTREAM_CLUSTER%',
   attempts: '%UPSTREAM_REQUEST_ATTEMPT_COUNT%',
   termination: '%CONNECTION_TERMINATION_DETAILS%',
+  /** '-' if the request did not arrive whole. */
+  requestDuration: '%REQUEST_DURATION%',
   /** Only requests with a readable header section have one. */
   requestId: '%REQ(X-REQUEST-ID)%',
 } as const;
