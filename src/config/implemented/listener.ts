@@ -105,7 +105,7 @@ export const LISTENER: ImplementedTable = {
     max_early_data_bytes: refused(
       'the connection to the host is opened at once, and client data waits for it: leave it out',
     ),
-    check_drain_close: onlyFalse('connections continue while their listener drains: leave it out'),
+    check_drain_close: true,
   },
   'envoy.type.v3.HashPolicy': {
     source_ip: true,

@@ -12,6 +12,7 @@ export const TcpStats = defineLayout({
   downstream_cx_tx_bytes_buffered: 'gauge',
   downstream_flow_control_paused_reading_total: 'counter',
   downstream_flow_control_resumed_reading_total: 'counter',
+  downstream_cx_drain_close: 'counter',
   idle_timeout: 'counter',
   max_downstream_connection_duration: 'counter',
   upstream_flush_total: 'counter',

@@ -92,14 +92,14 @@ t.test('no pipelined request is started after the announced close, and no respon
   t.equal(closed, 'end', 'unread bytes do not turn the close into a reset');
 });
 
-t.test('a TCP stream continues until the end of the drain time, and closes in an orderly way', async (t) => {
+t.test('a TCP stream continues until the old process ends, and closes in an orderly way', async (t) => {
   const upstream = await startTcpUpstream(t, (socket) => socket.pipe(socket));
   const port = await freePort();
   const config = bootstrap({
     listeners: [tcpListener('tcp', port, { cluster: 'origin' })],
     clusters: [staticCluster('origin', upstream.port)],
   });
-  const epochs = new Epochs(t, { config, args: ['--drain-time-s', '3', '--parent-shutdown-time-s', '600'] });
+  const epochs = new Epochs(t, { config, args: ['--drain-time-s', '1', '--parent-shutdown-time-s', '5'] });
   await epochs.next(1);
   const old = await connectRaw(t, port);
   old.write('before');
@@ -107,6 +107,7 @@ t.test('a TCP stream continues until the end of the drain time, and closes in an
   await epochs.next(1);
   // Its workers have stopped accepting by then.
   await waitForLog(epochs.all[0]!, 'draining all listeners');
+  await waitForLog(epochs.all[0]!, 'the time to drain is over');
   old.write('after');
   t.equal(await old.read(5), 'after');
   const other = await connectRaw(t, port);

@@ -18,6 +18,7 @@ t.test('a closed proxy counts no flushes, regardless of when they end', async (t
     idleMs: 0,
     maxConnectionMs: 0,
     maxConnectAttempts: 1,
+    checksDrain: false,
     hashesSourceIp: false,
     accessLogs: [],
     chain: { filterChainName: '', metadata: undefined, listenerMetadata: undefined },

@@ -34,6 +34,7 @@ export const tcpProxy: TerminalNetworkFilterExtension<TcpProxyConfig> = {
           : durationMs(config.max_downstream_connection_duration),
       hashesSourceIp: config.hash_policy?.some((policy) => policy.source_ip !== undefined) ?? false,
       maxConnectAttempts: config.max_connect_attempts ?? 1,
+      checksDrain: config.check_drain_close ?? false,
       accessLogs: createAccessLoggers(config.access_log, 'TcpConnectionEnd', context),
     };
     return new TcpProxy(context, options, context.scope(statPrefix(config), TcpStats));

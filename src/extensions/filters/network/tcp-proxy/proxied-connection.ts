@@ -42,7 +42,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   #isOver = false;
   /** Both sockets are frozen and offered to another process. */
   #isFrozen = false;
-  #drainEndedWhileFrozen = false;
+  #endsWhenThawed = false;
 
   constructor(proxy: ProxyContext, downstream: DownstreamConnection) {
     const { clock } = proxy.thread;
@@ -128,6 +128,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.info.bytesReceived += length;
     this.proxy.stats.addBytes(TcpStats.at.downstream_cx_rx_bytes_total, length);
     this.#upstream?.sendUnchecked(offset, length);
+    if (this.proxy.options.checksDrain) this.#checkDrain();
   }
 
   onEnd(): void {
@@ -150,10 +151,13 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#upstream?.resume();
   }
 
-  /** Lingers: both peers may still be sending, and a reset would discard bytes that were delivered before. */
-  onDrainEnd(): void {
+  /**
+   * Called when the listener or the process ends. As in Envoy, the drain time ends no connection. Lingers: both peers may still be sending,
+   * and a reset would discard bytes that were delivered before.
+   */
+  onListenerGone(): void {
     if (this.#isFrozen) {
-      this.#drainEndedWhileFrozen = true;
+      this.#endsWhenThawed = true;
       return;
     }
     this.proxy.stats.increment(TcpStats.at.downstream_cx_drain_close);
@@ -161,8 +165,12 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#finish(DRAIN_LINGER_MS);
   }
 
-  onListenerGone(): void {
-    this.onDrainEnd();
+  /** check_drain_close: ends the connection when data passes, if the drain selects it. */
+  #checkDrain(): void {
+    const { clock, random } = this.proxy.thread;
+    if (this.#isOver || !this.downstream.drain.shouldClose(clock.monotonicMs, random)) return;
+    this.proxy.stats.increment(TcpStats.at.downstream_cx_drain_close);
+    this.#finish(DRAIN_LINGER_MS);
   }
 
   addBuffered(sums: BufferedBytes): void {
@@ -239,6 +247,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.info.bytesSent += length;
     this.proxy.stats.addBytes(TcpStats.at.downstream_cx_tx_bytes_total, length);
     this.downstream.transport.send(this.downstream.id, offset, length);
+    if (this.proxy.options.checksDrain) this.#checkDrain();
   }
 
   upstreamEnded(): void {
@@ -316,7 +325,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#isFrozen = false;
     for (const id of ids) this.proxy.thread.transport.thaw(id);
     this.#resumeTimeouts();
-    if (this.#drainEndedWhileFrozen) this.onDrainEnd();
+    if (this.#endsWhenThawed) this.onListenerGone();
   }
 
   #release(): void {

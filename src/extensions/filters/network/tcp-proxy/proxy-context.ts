@@ -17,6 +17,8 @@ export interface TcpProxyOptions {
   idleMs: number;
   maxConnectionMs: number;
   maxConnectAttempts: number;
+  /** check_drain_close. */
+  checksDrain: boolean;
   /** With hash-based load balancing, all connections of one client address go to one host. */
   hashesSourceIp: boolean;
   accessLogs: readonly AccessLogger[];
