@@ -17,7 +17,6 @@ export const TcpStats = defineLayout({
   max_downstream_connection_duration: 'counter',
   upstream_flush_total: 'counter',
   upstream_flush_active: 'gauge',
-  downstream_cx_drain_close: 'counter',
   // Overload actions, TLS early data, and routes that are found later.
   downstream_cx_overload_close: 'no_counter',
   early_data_received_count_total: 'no_counter',

@@ -160,7 +160,6 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
       this.#endsWhenThawed = true;
       return;
     }
-    this.proxy.stats.increment(TcpStats.at.downstream_cx_drain_close);
     this.info.connectionTerminationDetails = 'drain_close';
     this.#finish(DRAIN_LINGER_MS);
   }
