@@ -10,6 +10,7 @@ import { firstHeadTimeout, type HeadTimeout } from './connections/head-timeouts.
 import { ServerConnection, type ServerPools } from './connections/server-connection.js';
 import { TakenOverRequests } from './connections/taken-over-requests.js';
 import { h1Server } from './h1/protocol.js';
+import { h2Server } from './h2/protocol.js';
 import type {
   ConnectionManagerOptions,
   ConnectionManagerStats,
@@ -47,7 +48,8 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
     this.lateClose = transport.addLateHandler(countLate);
     this.#pools = {
       streams: new StepPool(memory, () => new ServerStream(this)),
-      protocol: h1Server(memory, options.http1),
+      http1: options.codecType === 'HTTP2' ? undefined : h1Server(memory, options.http1),
+      http2: options.codecType === 'HTTP1' ? undefined : h2Server(memory, options.http2, stats.http2),
     };
   }
 
@@ -73,7 +75,8 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
    */
   prepareTakeOver({ facts, input, sockets }: HandedOverConnection, isClientBlocked: boolean): FilterTakeOver | string {
     const takenOver = TakenOverRequests.from(facts.progress, isClientBlocked);
-    if (sockets.length !== 1 || takenOver === undefined) return 'it is not an HTTP connection';
+    if (sockets.length !== 1 || takenOver === undefined || this.#pools.http1 === undefined)
+      return 'it is not an HTTP connection';
     let handler: ServerConnection | undefined;
     return {
       pausesClient: false,

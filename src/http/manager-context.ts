@@ -9,7 +9,7 @@ import type { Clock } from '../io/time/clock.js';
 import type { TimingWheel } from '../io/time/timing-wheel.js';
 import type { Transport } from '../io/transport/transport.js';
 import type { Scope } from '../stats/thread-stats.js';
-import type { Http1Options } from './codec/options.js';
+import type { Http1Options, Http2Options } from './codec/options.js';
 import type { HeadTimeout } from './connections/head-timeouts.js';
 import type { UserAgentStats } from './connections/user-agent-stats.js';
 import type { HttpFilterFactory, TerminalFilterFactory } from './filters/filter.js';
@@ -43,7 +43,10 @@ export interface ChainedFilter {
 }
 
 export interface ConnectionManagerOptions {
+  /** Which protocols clients may use. */
+  codecType: 'AUTO' | 'HTTP1' | 'HTTP2';
   http1: Http1Options;
+  http2: Http2Options;
   routes: RouteSource;
   /** Replaces `routes` when scoped_routes is configured. */
   scopes: ScopedRouteSource | undefined;
@@ -111,6 +114,8 @@ export interface ConnectionManagerStats {
   readonly listener: Scope;
   /** http1. of downstream codecs. */
   readonly http1: Scope;
+  /** http2. of downstream codecs. */
+  readonly http2: Scope;
   readonly userAgents: UserAgentStats;
 }
 

@@ -39,6 +39,7 @@ const RESPONSE =
 const ADDED = headerKey('x-request-id');
 
 class Sink implements ByteSink {
+  readonly pendingBytes = 0;
   bytes = 0;
   sends = 0;
   send(_offset: number, length: number): void {

@@ -19,7 +19,7 @@ const NO_TRAILERS = 'trailers are passed on unchanged: leave it out';
 
 export const HTTP: ImplementedTable = {
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager': {
-    codec_type: byValue({ AUTO: true, HTTP1: true, HTTP2: false, HTTP3: false }),
+    codec_type: byValue({ AUTO: true, HTTP1: true, HTTP2: true, HTTP3: false }),
     stat_prefix: true,
     route_config: true,
     rds: true,
@@ -61,7 +61,7 @@ export const HTTP: ImplementedTable = {
     strip_any_host_port: true,
     strip_matching_host_port: true,
     strip_trailing_host_dot: true,
-    http2_protocol_options: onlyEmpty('clients are served with HTTP/1.1: leave it out'),
+    http2_protocol_options: true,
     tracing: onlyEmpty('tracing is not implemented: leave it out; trace headers of requests are passed on'),
     forward_client_cert_details: byValue({
       SANITIZE: true,

@@ -73,8 +73,16 @@ export interface ServerCodec extends ConnectionCodec {
   readonly isBetweenRequests: boolean;
   /** No request begins until the client reads more of the responses that it has been sent. */
   readonly awaitsClient: boolean;
-  /** The only buffered bytes are an empty line after the last message, which begins no request. */
-  readonly holdsEmptyLine: boolean;
+  /** The buffered bytes begin no request: they are an empty line after the last message, or frames other than a header section. */
+  readonly holdsNoRequest: boolean;
+  /** Several requests may be active at once. The connection ends by announceClose() and refuseStreams(), not with a response. */
+  readonly isMultiplexed: boolean;
+  /** Announces that no request will be accepted soon (GOAWAY), in a protocol that can. */
+  announceClose(): void;
+  /** Does what is due at `now` (monotonic). Returns the milliseconds after which to call again, at the latest. */
+  check(now: number): number;
+  /** Accepts no request from now on, and tells the client which ones were accepted. */
+  refuseStreams(): void;
   /** Bytes of the arena that the buffered bytes occupy. */
   readonly retainedBytes: number;
   /** Returns a copy of the buffered bytes, in order. */

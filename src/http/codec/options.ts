@@ -26,3 +26,51 @@ export interface Http1Options {
 }
 
 export const DEFAULT_HTTP1_OPTIONS: Http1Options = { maxHeadBytes: 60 * 1024, maxHeaders: 100, acceptHttp10: false };
+
+/** The defaults are those of Envoy 1.40. */
+export interface Http2Options {
+  /** Size of the table in which header fields of the peer are indexed. */
+  tableBytes: number;
+  /** How many streams of the peer may be open at once. */
+  maxStreams: number;
+  /** How many bytes of bodies the peer may send before they are consumed: in one stream, and on the connection. */
+  streamWindow: number;
+  connectionWindow: number;
+  /** Limits of frames that the peer does not read, of any type and of control frames. */
+  maxOutboundFrames: number;
+  maxOutboundControlFrames: number;
+  /** Limit of consecutive frames without payload that end nothing. */
+  maxEmptyFrames: number;
+  maxPriorityFramesPerStream: number;
+  maxWindowUpdatesPerDataFrame: number;
+  /** An invalid message ends its stream only, not the connection. */
+  keepsConnectionOnInvalidMessage: boolean;
+  usesHuffman: boolean;
+  /** Sends PING when the connection has been silent for `intervalMs`, and ends it without an answer after `timeoutMs`; 0: never. */
+  keepaliveIntervalMs: number;
+  keepaliveTimeoutMs: number;
+  /** How long the peer may accept none of a complete message's queued bytes; 0: no limit. */
+  flushTimeoutMs: number;
+  /** Limit for the names and values of a header section together, and for their number. */
+  maxHeadBytes: number;
+  maxHeaders: number;
+}
+
+export const DEFAULT_HTTP2_OPTIONS: Http2Options = {
+  tableBytes: 4096,
+  maxStreams: 1024,
+  streamWindow: 16 * 1024 * 1024,
+  connectionWindow: 24 * 1024 * 1024,
+  maxOutboundFrames: 10_000,
+  maxOutboundControlFrames: 1000,
+  maxEmptyFrames: 1,
+  maxPriorityFramesPerStream: 100,
+  maxWindowUpdatesPerDataFrame: 10,
+  keepsConnectionOnInvalidMessage: false,
+  usesHuffman: true,
+  keepaliveIntervalMs: 0,
+  keepaliveTimeoutMs: 0,
+  flushTimeoutMs: 5 * 60_000,
+  maxHeadBytes: 60 * 1024,
+  maxHeaders: 100,
+};

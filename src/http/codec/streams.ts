@@ -17,6 +17,8 @@ export interface ByteSink {
   /** Stops reading from the peer: the codec's stream cannot accept more. */
   pause(): void;
   resume(): void;
+  /** Sent bytes of earlier turns that the peer has not read yet. */
+  readonly pendingBytes: number;
   /** Requests a call of the codec's takeTurn() in a later turn, after other connections had theirs. */
   requestTurn(): void;
 }

@@ -20,6 +20,8 @@ export interface ClockedConnection {
   readonly codec: ServerCodec | undefined;
   /** Ends requests that take too long. Returns the milliseconds after which to check again, at the latest. */
   checkRequests(now: number): number;
+  /** Does what is due in the codec. Returns the milliseconds after which to check again, at the latest. */
+  checkCodec(now: number): number;
   /** Called when a request head has not arrived in time. */
   headTimedOut(timeout: HeadTimeout): void;
   close(): void;
@@ -85,6 +87,8 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
     const now = thread.clock.monotonicMs;
     let remaining = shortestTimeoutMs;
     if (options.maxConnectionMs > 0) remaining = Math.min(remaining, this.#checkAge(now));
+    if (!connection.isClosed && connection.codec?.isMultiplexed === true)
+      remaining = Math.min(remaining, this.#checkMultiplexed(now));
     if (!connection.isClosed) {
       const left = connection.hasRequests ? connection.checkRequests(now) : this.#checkBetweenRequests(now);
       remaining = Math.min(remaining, left);
@@ -95,6 +99,16 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
   /** Sleeps for at most `forMs`; keeps an earlier deadline. */
   #sleep(forMs: number): void {
     if (forMs < Number.POSITIVE_INFINITY) this.#manager.thread.wheel.hasten(this, forMs);
+  }
+
+  /** Returns the milliseconds after which to check again. */
+  #checkMultiplexed(now: number): number {
+    const left = this.owner.checkCodec(now);
+    if (this.owner.isClosed || this.#drainStartMs === UNSET || !this.owner.hasRequests) return left;
+    const drainLeft = this.#drainStartMs + this.#manager.options.drainMs - now;
+    if (drainLeft > 0) return Math.min(left, drainLeft);
+    this.owner.codec?.refuseStreams();
+    return left;
   }
 
   #checkBetweenRequests(now: number): number {
@@ -111,7 +125,7 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
     const { codec } = this.owner;
     const isStopped = codec?.awaitsClient === true;
     // The beginning of a head may have been received with the previous request.
-    if (codec?.holdsEmptyLine) this.requestStartMs = UNSET;
+    if (codec?.holdsNoRequest) this.requestStartMs = UNSET;
     else if (this.requestStartMs === UNSET && !isStopped && codec !== undefined && codec.bufferedBytes > 0)
       this.requestStartMs = this.activeMs;
     if (this.requestStartMs !== UNSET && !isStopped && headTimeout !== undefined) {
@@ -128,6 +142,13 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
     stats.http.increment(HttpStats.at.downstream_cx_idle_timeout);
     this.#beginDrain(now);
     return options.drainMs;
+  }
+
+  /** Called when a multiplexed connection begins to end: it accepts requests during drain_timeout. */
+  beginDrain(): void {
+    if (this.#drainStartMs !== UNSET) return;
+    this.#drainStartMs = this.#manager.thread.clock.monotonicMs;
+    this.#sleep(this.#manager.options.drainMs);
   }
 
   #checkDrain(now: number): number {

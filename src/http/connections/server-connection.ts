@@ -24,7 +24,9 @@ import type { DeviceStats } from './user-agent-stats.js';
 /** Objects that a connection needs only while it is active. */
 export interface ServerPools {
   readonly streams: StepPool<ServerStream>;
-  readonly protocol: ServerProtocol;
+  /** The protocols that clients may use, one or both. */
+  readonly http1: ServerProtocol | undefined;
+  readonly http2: ServerProtocol | undefined;
 }
 
 export class ServerConnection
@@ -33,6 +35,11 @@ export class ServerConnection
   readonly manager: ManagerContext;
   readonly socket: DownstreamConnection;
   readonly #pools: ServerPools;
+  /** As in Envoy, a connection has a protocol from its first byte on. */
+  #protocol: ServerProtocol | undefined;
+  #isMultiplexed = false;
+  /** The first bytes, while they do not show the protocol yet. */
+  #beginning: Uint8Array | undefined;
   /** Undefined while the codec would have no state: most connections of a server are idle. */
   #codec: ServerCodec | undefined;
   readonly clocks: ConnectionClocks;
@@ -48,6 +55,9 @@ export class ServerConnection
   #wasTunnelEnded = false;
   /** Created by the first turn that the codec requests, usually for a pipelined request. */
   #takeTurn: (() => void) | undefined;
+  /** Of a multiplexed connection: requests that ended, and those that the client caused to be reset early. */
+  #endedRequests = 0;
+  #earlyResets = 0;
 
   /** `former`: the state of a connection that another process has served. */
   constructor(
@@ -68,11 +78,11 @@ export class ServerConnection
       this.#requests = takenOver.requests;
       this.clocks.activeMs = takenOver.activeMs;
       this.clocks.requestStartMs = takenOver.requestStartMs;
+      if (takenOver.requests > 0) this.#useProtocol(pools.http1!);
       if (takenOver.isBlocked) this.onBlocked();
       this.#resumeTimeouts();
     }
     http.increment(HttpStats.at.downstream_cx_active);
-    http.increment(pools.protocol.connectionsActive);
   }
 
   describe(info: StreamInfo): void {
@@ -98,7 +108,7 @@ export class ServerConnection
     const { maxRequestsPerConnection } = this.manager.options;
     if (maxRequestsPerConnection > 0 && this.#requests >= maxRequestsPerConnection && !this.#closesAfterResponse) {
       this.manager.stats.http.increment(HttpStats.at.downstream_cx_max_requests_reached);
-      this.#closesAfterResponse = true;
+      this.#beginEnd();
     }
     const { clock, random } = this.manager.thread;
     if (
@@ -107,9 +117,17 @@ export class ServerConnection
       this.socket.drain.shouldClose(clock.monotonicMs, random)
     ) {
       this.manager.stats.http.increment(HttpStats.at.downstream_cx_drain_close);
-      this.#closesAfterResponse = true;
+      this.#beginEnd();
     }
     return this.#closesAfterResponse;
+  }
+
+  /** The connection ends with this response, or after drain_timeout if it is multiplexed. */
+  #beginEnd(): void {
+    this.#closesAfterResponse = true;
+    if (!this.#isMultiplexed) return;
+    this.#codec!.announceClose();
+    this.clocks.beginDrain();
   }
 
   later(act: () => void): void {
@@ -124,6 +142,17 @@ export class ServerConnection
     if (stream.isTunnel) this.#wasTunnelEnded = (stream.info.responseFlags & CLIENT_LEFT) !== 0;
     this.#pools.streams.release(stream);
     this.clocks.moved();
+    if (this.#isMultiplexed) this.#countEnd(stream.info);
+  }
+
+  /** Ends a connection most of whose requests are reset by the client at once (CVE-2023-44487), by Envoy's rule. */
+  #countEnd({ durationMs, responseFlags }: StreamInfo): void {
+    this.#endedRequests++;
+    if ((responseFlags & RESET_BY_CLIENT) === 0 || durationMs >= EARLY_RESET_MS) return;
+    this.#earlyResets++;
+    if (this.#earlyResets * 2 <= Math.max(EARLY_RESETS_OF, this.#endedRequests) || this.socket.isClosed) return;
+    this.manager.stats.http.increment(HttpStats.at.downstream_rq_too_many_premature_resets);
+    this.onClose(false);
   }
 
   // ── EdgeConnection: for the forwarding rules ─────────────────────────────────────────────────────────────────────
@@ -150,7 +179,7 @@ export class ServerConnection
   // ── ByteSink: called by the codec ────────────────────────────────────────────────────────────────────────────────
 
   send(offset: number, length: number): void {
-    this.clocks.moved();
+    if (this.#isActive) this.clocks.moved();
     this.manager.stats.http.addBytes(HttpStats.at.downstream_cx_tx_bytes_total, length);
     this.socket.transport.send(this.socket.id, offset, length);
   }
@@ -159,6 +188,9 @@ export class ServerConnection
   }
   resume(): void {
     this.socket.resume();
+  }
+  get pendingBytes(): number {
+    return this.socket.pendingBytes;
   }
   requestTurn(): void {
     this.#takeTurn ??= () => {
@@ -183,7 +215,7 @@ export class ServerConnection
     if (first !== undefined) first.previous = stream;
     this.#streams = stream;
     this.#activeStreams++;
-    stream.start(this, encoder, this.#pools.protocol.requestsTotal, startMs);
+    stream.start(this, encoder, this.#protocol!.requestsTotal, startMs);
     return stream;
   }
 
@@ -236,13 +268,61 @@ export class ServerConnection
 
   onData(offset: number, length: number): void {
     const now = this.manager.thread.clock.monotonicMs;
-    // As in Envoy, a connection has a protocol from its first byte on.
-    if (this.isUnused) this.manager.stats.http.increment(this.#pools.protocol.connectionsTotal);
-    this.clocks.activeMs = now;
-    if (this.#streams === undefined && (this.clocks.requestStartMs === UNSET || this.#codec?.holdsEmptyLine))
+    if (this.#protocol === undefined && !this.#findProtocol(offset, length)) return;
+    if (this.#isActive) this.clocks.activeMs = now;
+    if (this.#streams === undefined && (this.clocks.requestStartMs === UNSET || this.#codec?.holdsNoRequest))
       this.clocks.requestStartMs = now;
     this.manager.stats.http.addBytes(HttpStats.at.downstream_cx_rx_bytes_total, length);
+    const beginning = this.#beginning;
+    if (beginning !== undefined) {
+      this.#beginning = undefined;
+      this.processInput(beginning);
+      if (this.socket.isClosed) return;
+    }
     this.#receive(offset, length);
+  }
+
+  /** Bytes show that the connection is in use. On a multiplexed one only requests do: pings keep no connection open. */
+  get #isActive(): boolean {
+    return !this.#isMultiplexed || this.#streams !== undefined;
+  }
+
+  /** Determines the protocol by the first bytes. Returns false if more of them are needed, which are then kept. */
+  #findProtocol(offset: number, length: number): boolean {
+    const { http1, http2 } = this.#pools;
+    const { bytes } = this.manager.thread.memory;
+    if (http2 === undefined || http1 === undefined) {
+      this.#beginProtocol(http1 ?? http2!);
+      return true;
+    }
+    const kept = this.#beginning?.length ?? 0;
+    const compared = Math.min(PREFACE_START.length - kept, length);
+    for (let i = 0; i < compared; i++) {
+      if (bytes[offset + i] === PREFACE_START[kept + i]) continue;
+      this.#beginProtocol(http1);
+      return true;
+    }
+    if (kept + compared === PREFACE_START.length) {
+      this.#beginProtocol(http2);
+      return true;
+    }
+    this.#beginning = PREFACE_START.slice(0, kept + compared);
+    this.manager.stats.http.addBytes(HttpStats.at.downstream_cx_rx_bytes_total, length);
+    this.clocks.activeMs = this.clocks.requestStartMs = this.manager.thread.clock.monotonicMs;
+    return false;
+  }
+
+  #beginProtocol(protocol: ServerProtocol): void {
+    this.manager.stats.http.increment(protocol.connectionsTotal);
+    this.#useProtocol(protocol);
+  }
+
+  #useProtocol(protocol: ServerProtocol): ServerProtocol {
+    this.#protocol = protocol;
+    this.#isMultiplexed = protocol === this.#pools.http2;
+    this.manager.stats.http.increment(protocol.connectionsActive);
+    if (this.#isMultiplexed) this.clocks.wakeWithin(this.manager.options.http2.keepaliveIntervalMs);
+    return protocol;
   }
 
   onEnd(): void {
@@ -352,7 +432,10 @@ export class ServerConnection
   }
 
   onListenerGone(): void {
-    if (this.#streams === undefined) return this.onClose(false, ExchangeEnd.Complete);
+    if (this.#streams === undefined) {
+      this.#codec?.refuseStreams();
+      return this.onClose(false, ExchangeEnd.Complete);
+    }
     this.manager.stats.http.add(HttpStats.at.downstream_rq_rx_reset, this.#activeStreams);
     const isTunnel = this.#streams.isTunnel;
     this.#abandonStreams(
@@ -388,7 +471,7 @@ export class ServerConnection
 
   #acquireCodec(): ServerCodec {
     if (this.#codec !== undefined) return this.#codec;
-    const codec = this.#pools.protocol.codecs.take();
+    const codec = (this.#protocol ?? this.#useProtocol(this.#pools.http1 ?? this.#pools.http2!)).codecs.take();
     this.#codec = codec;
     codec.serve(this, this);
     return codec;
@@ -399,7 +482,7 @@ export class ServerConnection
     const codec = this.#codec;
     if (codec === undefined || !codec.isAtRest) return;
     this.#codec = undefined;
-    this.#pools.protocol.codecs.release(codec);
+    this.#protocol!.codecs.release(codec);
   }
 
   // ── Moving to another process ────────────────────────────────────────────────────────────────────────────────────
@@ -422,7 +505,7 @@ export class ServerConnection
         activeMs: this.clocks.activeMs,
         requestStartMs: this.clocks.requestStartMs,
       },
-      input: codec?.copyBuffered() ?? NOTHING,
+      input: codec?.copyBuffered() ?? this.#beginning ?? NOTHING,
       resume: () => this.#resume(),
       release: () => this.#release(),
     };
@@ -445,6 +528,7 @@ export class ServerConnection
     return (
       this.socket.drain.handOverQueue !== undefined &&
       !this.socket.hasHandOverFailed &&
+      !this.#isMultiplexed &&
       !this.#closesAfterResponse &&
       !this.#endedByPeer
     );
@@ -468,7 +552,7 @@ export class ServerConnection
     const { http } = this.manager.stats;
     this.#codec?.destroy();
     http.decrement(HttpStats.at.downstream_cx_active);
-    http.decrement(this.#pools.protocol.connectionsActive);
+    if (this.#protocol !== undefined) http.decrement(this.#protocol.connectionsActive);
     this.socket.release();
   }
 
@@ -495,7 +579,7 @@ export class ServerConnection
   }
 
   get isUnused(): boolean {
-    return this.#requests === 0 && this.#codec === undefined;
+    return this.#protocol === undefined && this.#beginning === undefined;
   }
 
   get codec(): ServerCodec | undefined {
@@ -508,6 +592,10 @@ export class ServerConnection
     return remaining;
   }
 
+  checkCodec(now: number): number {
+    return this.#codec?.check(now) ?? Number.POSITIVE_INFINITY;
+  }
+
   headTimedOut({ answer }: HeadTimeout): void {
     this.#acquireCodec().refuseNext(answer);
   }
@@ -515,9 +603,11 @@ export class ServerConnection
   beginDrain(): void {
     this.#closesAfterResponse = true;
     if (this.isUnused) this.close();
+    else this.#codec?.announceClose();
   }
 
   close(): void {
+    this.#codec?.refuseStreams();
     this.onClose(false);
   }
 
@@ -543,7 +633,7 @@ export class ServerConnection
     stats.http.addBytes(HttpStats.at.downstream_cx_rx_bytes_total, this.socket.withheldBytes);
     stats.http.increment(HttpStats.at.downstream_cx_destroy);
     stats.http.decrement(HttpStats.at.downstream_cx_active);
-    stats.http.decrement(this.#pools.protocol.connectionsActive);
+    if (this.#protocol !== undefined) stats.http.decrement(this.#protocol.connectionsActive);
     const lengthMs = Math.floor(thread.clock.monotonicMs - this.socket.startMonotonicMs);
     stats.http.record(HttpStats.at.downstream_cx_length_ms, lengthMs);
     this.#device?.lengthMs.record(lengthMs);
@@ -551,6 +641,15 @@ export class ServerConnection
 }
 
 const CLIENT_LEFT = ResponseFlag.DownstreamConnectionTermination;
+
+/** A client's reset, and faults of the client that reset its request (CVE-2025-8671). */
+const RESET_BY_CLIENT = ResponseFlag.DownstreamRemoteReset | ResponseFlag.DownstreamProtocolError;
+/** Envoy's defaults of overload.premature_reset_min_stream_lifetime_seconds and overload.premature_reset_total_stream_count. */
+const EARLY_RESET_MS = 1000;
+const EARLY_RESETS_OF = 500;
+
+/** The bytes by which Envoy recognizes HTTP/2. */
+const PREFACE_START = new TextEncoder().encode('PRI * HTTP/2');
 
 const NOTHING = new Uint8Array(0);
 

@@ -244,7 +244,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   }
 
   /** The only buffered bytes are an empty line after the last message, which begins no request. */
-  get holdsEmptyLine(): boolean {
+  get holdsNoRequest(): boolean {
     return this.reading === Reading.Head && this.held === undefined && this.#reader?.keepsEmptyLine === true;
   }
 

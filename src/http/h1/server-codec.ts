@@ -74,6 +74,19 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
     return this.reading === Reading.Head && this.decoder === undefined && !this.ended && !this.isRunning;
   }
 
+  get isMultiplexed(): boolean {
+    return false;
+  }
+
+  /** The next response announces the end of the connection. */
+  announceClose(): void {}
+
+  refuseStreams(): void {}
+
+  check(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
   /** No request begins until the client reads more of the responses that it has been sent. */
   get awaitsClient(): boolean {
     return this.isBlocked;
@@ -206,7 +219,7 @@ export class H1ServerCodec extends H1Connection<RequestDecoder> implements Serve
   }
 
   abandonNext(): boolean {
-    if (this.hasStream || this.bufferedBytes === 0 || this.holdsEmptyLine) return false;
+    if (this.hasStream || this.bufferedBytes === 0 || this.holdsNoRequest) return false;
     this.events.newStream(this).onReset(ResetReason.ConnectionTermination, undefined);
     return true;
   }

@@ -273,7 +273,7 @@ export abstract class HeaderFields {
   }
 
   /** Returns the length of all lines in bytes. */
-  protected linesLength(): number {
+  linesLength(): number {
     const fields = this.#fields;
     const end = this.#count * FIELD_WORDS;
     let sum = 0;

@@ -337,7 +337,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (!this.#isOpen) return;
     const { info, manager } = this;
     if (this.#isWithoutHead) this.#describe();
-    if (reason === ResetReason.ProtocolError) {
+    if (reason === ResetReason.ProtocolError || error !== undefined) {
       const { detail = 'codec_error', flags = ResponseFlag.DownstreamProtocolError } = error ?? {};
       const isProtocol = (flags & ResponseFlag.DownstreamProtocolError) !== 0;
       if (isProtocol) manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);

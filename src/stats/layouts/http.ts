@@ -1,4 +1,4 @@
-// Stats of an HTTP connection manager, of its requests per listener, and of the HTTP/1 codec.
+// Stats of an HTTP connection manager, of its requests per listener, and of the codecs.
 
 import { defineLayout } from '../layout.js';
 
@@ -111,4 +111,29 @@ export const Http1CodecStats = defineLayout({
   metadata_not_supported_error: 'counter',
   requests_rejected_with_underscores_in_headers: 'counter',
   response_flood: 'counter',
+});
+
+/** Scope `http2.` for downstream codecs, `cluster.<name>.http2.` for upstream ones. */
+export const Http2Stats = defineLayout({
+  deferred_stream_close: 'counter',
+  dropped_headers_with_underscores: 'counter',
+  goaway_sent: 'counter',
+  header_list_size_too_large: 'counter',
+  header_overflow: 'counter',
+  headers_cb_no_stream: 'counter',
+  inbound_empty_frames_flood: 'counter',
+  inbound_priority_frames_flood: 'counter',
+  inbound_window_update_frames_flood: 'counter',
+  keepalive_timeout: 'counter',
+  metadata_empty_frames: 'counter',
+  outbound_control_flood: 'counter',
+  outbound_flood: 'counter',
+  requests_rejected_with_underscores_in_headers: 'counter',
+  rx_messaging_error: 'counter',
+  rx_reset: 'counter',
+  stream_refused_errors: 'counter',
+  trailers: 'counter',
+  tx_flush_timeout: 'counter',
+  tx_reset: 'counter',
+  streams_active: 'gauge',
 });

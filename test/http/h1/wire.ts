@@ -39,6 +39,9 @@ export class Wire implements ByteSink {
     this.isPaused = false;
   }
 
+  /** Sent bytes of earlier turns that the peer has not read. */
+  pendingBytes = 0;
+
   requestTurn(): void {
     this.#waits = true;
   }

@@ -33,6 +33,7 @@ export function checkGrpcCluster(cluster: Cluster, path: Path, catalog: Extensio
   } else if (cluster.protocol_selection === 'USE_DOWNSTREAM_PROTOCOL') refuse([...path, 'protocol_selection']);
   for (const field of WITHOUT_EFFECT) if (cluster[field] !== undefined) refuse([...path, field]);
   checkKeepalive(cluster, path, problems);
+  refuseSettings(cluster, path, refuse);
   const isPolicy = (typeUrl: string) => catalog.byTypeUrl(typeUrl)?.category === 'envoy.load_balancing_policies';
   if (messageNameOf(policyMessage(cluster, isPolicy)['@type']) !== ROUND_ROBIN) {
     refuse([...path, cluster.load_balancing_policy ? 'load_balancing_policy' : 'lb_policy']);
@@ -59,6 +60,20 @@ function http1Reason(cluster: Cluster): string | undefined {
   }
   if (explicit !== undefined || cluster.protocol_selection !== 'USE_DOWNSTREAM_PROTOCOL') return undefined;
   return 'protocol_selection means the protocol of clients, HTTP/1.1';
+}
+
+/** Refuses the settings of HTTP/2 that gRPC channels do not have. */
+function refuseSettings(cluster: Cluster, path: Path, refuse: (at: Path) => void): void {
+  const explicit = httpOptions(cluster)?.explicit_http_config?.http2_protocol_options ?? {};
+  const explicitAt = [...path, 'typed_extension_protocol_options', HTTP_OPTIONS, 'explicit_http_config'];
+  for (const [settings, at] of [
+    [explicit, explicitAt],
+    [cluster.http2_protocol_options ?? {}, path],
+  ] as const) {
+    for (const field of Object.keys(settings)) {
+      if (field !== 'connection_keepalive') refuse([...at, 'http2_protocol_options', field]);
+    }
+  }
 }
 
 /** Reports keepalive settings that have no effect. */

@@ -289,7 +289,16 @@ const MIN_INDEXED_COOKIE = 20;
 
 const INDEXING = /* @__PURE__ */ indexingById();
 /** Static names without header ID whose values are unlikely to repeat. */
-const UNINDEXED = ['age', 'content-range', 'etag', 'if-match', 'if-modified-since', 'if-none-match', 'if-range', 'range'];
+const UNINDEXED = [
+  'age',
+  'content-range',
+  'etag',
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-range',
+  'range',
+];
 const IS_UNINDEXED_STATIC = Uint8Array.from(STATIC_FIELDS, ({ name }) => (UNINDEXED.includes(name) ? 1 : 0));
 
 const STATIC_HASH_MASK = 1023;

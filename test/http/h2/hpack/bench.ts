@@ -32,8 +32,7 @@ export class DecoderBench {
     const isValid = this.decoder.decode(100, 100 + input.length, {
       isFull: this.isFull,
       field: (kind, nameStart, nameEnd, valueStart, valueEnd) => {
-        const name =
-          (kind & FieldKind.Mask) === FieldKind.Authority ? ':authority' : memory.text(nameStart, nameEnd);
+        const name = (kind & FieldKind.Mask) === FieldKind.Authority ? ':authority' : memory.text(nameStart, nameEnd);
         const marks = `${kind & FieldKind.InvalidName ? ' !name' : ''}${kind & FieldKind.InvalidValue ? ' !value' : ''}`;
         fields.push(`${name}: ${memory.text(valueStart, valueEnd)}${marks}`);
         if (!this.isFull && memory.text(valueEnd, valueEnd + 2) !== '\r\n') throw new Error('no CRLF after the value');

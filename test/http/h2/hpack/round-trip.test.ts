@@ -5,7 +5,17 @@ import t from 'tap';
 import { DecoderBench, EncoderBench } from './bench.js';
 
 const NAME = fc.oneof(
-  fc.constantFrom('content-type', 'cookie', 'authorization', 'x-request-id', 'etag', 'vary', 'x-a', 'x-b', 'set-cookie'),
+  fc.constantFrom(
+    'content-type',
+    'cookie',
+    'authorization',
+    'x-request-id',
+    'etag',
+    'vary',
+    'x-a',
+    'x-b',
+    'set-cookie',
+  ),
   fc.stringMatching(/^[!#$%&'*+.^_`|~a-zA-Z0-9-]{1,20}$/),
 );
 const VALUE = fc.oneof(
@@ -60,7 +70,9 @@ t.test('a field that repeats takes one byte', (t) => {
 
 t.test('secrets and values that do not repeat are not indexed', (t) => {
   const encoder = new EncoderBench();
-  const fields = ['authorization', 'set-cookie', 'content-length', 'etag', 'cookie'].map((name) => [name, 'x'] as const);
+  const fields = ['authorization', 'set-cookie', 'content-length', 'etag', 'cookie'].map(
+    (name) => [name, 'x'] as const,
+  );
   encoder.encode(fields);
   t.equal(encoder.encoder.tableBytes, 0);
   const first = (name: string) => encoder.encode([[name, 'x']])[0]! >> 4;

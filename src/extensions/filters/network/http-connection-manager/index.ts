@@ -10,7 +10,7 @@ import { CHECKING } from '../../../../http/log-filters/compile-log-filter.js';
 import { upgradeTypes } from '../../../../http/routing/actions/upgrade-types.js';
 import { findRouteMistakes } from '../../../../http/routing/tables/route-mistakes.js';
 import { ScopeKeyBuilder } from '../../../../http/routing/tables/scope-key.js';
-import { Http1CodecStats, HttpStats, ListenerHttpStats } from '../../../../stats/layouts/http.js';
+import { Http1CodecStats, Http2Stats, HttpStats, ListenerHttpStats } from '../../../../stats/layouts/http.js';
 import { scopePrefix } from '../../../../stats/scope-prefix.js';
 import type { ScopeRequest } from '../../../../stats/store.js';
 import type {
@@ -53,6 +53,7 @@ export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectio
     { prefix: httpPrefix(config), layout: HttpStats },
     { prefix: listenerPrefix(config, listener), layout: ListenerHttpStats },
     { prefix: HTTP1_PREFIX, layout: Http1CodecStats },
+    { prefix: HTTP2_PREFIX, layout: Http2Stats },
     ...filterScopes(config, extensions),
   ],
   createOnPrimary(config, context) {
@@ -77,6 +78,7 @@ export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectio
       http: context.scope(httpPrefix(config), HttpStats),
       listener: context.scope(listenerPrefix(config, listener), ListenerHttpStats),
       http1: context.scope(HTTP1_PREFIX, Http1CodecStats),
+      http2: context.scope(HTTP2_PREFIX, Http2Stats),
       userAgents: new UserAgentStats(context.stats, scopePrefix(httpPrefix(config))),
     };
     const place = `chain ${listener.chain}`;
@@ -86,6 +88,7 @@ export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectio
 };
 
 const HTTP1_PREFIX = 'http1.';
+const HTTP2_PREFIX = 'http2.';
 
 function filterScopes(config: HttpConnectionManager, extensions: ExtensionFinder): ScopeRequest[] {
   return chainFilters(config, extensions).flatMap(({ typed_config: own }) => {

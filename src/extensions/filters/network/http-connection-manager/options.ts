@@ -10,6 +10,7 @@ import { nameCase } from '../../../../http/codec/name-case.js';
 import { closeParts } from '../../../../http/connection-manager.js';
 import type { TerminalFilterFactory } from '../../../../http/filters/filter.js';
 import { NO_FILTERS } from '../../../../http/filters/no-filters.js';
+import { http2Options } from '../../../../http/h2/options.js';
 import { ForwardingRules } from '../../../../http/headers/edge/forwarding-headers.js';
 import { ResponseHeaders, ServerHeader } from '../../../../http/headers/edge/response-headers.js';
 import { HeaderLine } from '../../../../http/headers/header-line.js';
@@ -69,10 +70,15 @@ function settings(
   const returnsRequestId = config.always_set_request_id_in_response ?? false;
   const localReplies = LocalReplyRules.of(config.local_reply_config, context);
   const routeFilterList = routeFilters(chainFilters(config, context.extensions), context.extensions);
+  const maxHeadBytes = (config.max_request_headers_kb ?? DEFAULT_HEADERS_KB) * 1024;
+  const maxHeaders = common.max_headers_count ?? DEFAULT_MAX_HEADERS;
+  const streamIdleMs = durationMs(config.stream_idle_timeout, DEFAULT_STREAM_IDLE_MS);
   return {
+    codecType: clientProtocols(config),
+    http2: http2Options(config.http2_protocol_options, { maxHeadBytes, maxHeaders, flushTimeoutMs: streamIdleMs }),
     http1: {
-      maxHeadBytes: (config.max_request_headers_kb ?? DEFAULT_HEADERS_KB) * 1024,
-      maxHeaders: common.max_headers_count ?? DEFAULT_MAX_HEADERS,
+      maxHeadBytes,
+      maxHeaders,
       acceptHttp10: http1.accept_http_10 ?? false,
       allowsCustomMethods: http1.allow_custom_methods ?? false,
       // Only at the edge: with trusted proxies in front, the client's connection ends at a proxy.
@@ -104,7 +110,7 @@ function settings(
     upgrades: allowedUpgrades(config),
     matchesUpstreamScheme: config.scheme_header_transformation?.match_upstream ?? false,
     proxies100Continue: config.proxy_100_continue ?? false,
-    streamIdleMs: durationMs(config.stream_idle_timeout, DEFAULT_STREAM_IDLE_MS),
+    streamIdleMs,
     maxStreamMs: durationMs(common.max_stream_duration, 0),
     requestMs: durationMs(config.request_timeout, 0),
     requestHeadersMs: durationMs(config.request_headers_timeout, 0),
@@ -152,6 +158,10 @@ function createFilters(
   }
   if (configs.length === 0) return NO_FILTERS;
   throw new Error(`the HTTP filter chain has no terminal filter`);
+}
+
+function clientProtocols({ codec_type: type }: HttpConnectionManager): 'AUTO' | 'HTTP1' | 'HTTP2' {
+  return type === 'HTTP1' || type === 'HTTP2' ? type : 'AUTO';
 }
 
 function allowedUpgrades(config: HttpConnectionManager): ReadonlySet<string> {

@@ -1,0 +1,846 @@
+// The common part of both ends of an HTTP/2 connection: frames in and out, settings, windows, and the table of streams.
+//
+// Bytes are handled frame by frame in a loop, and what a turn's share does not cover is held, as in HTTP/1. The connection itself is read
+// whatever its streams do, because windows and pings must be: a stream that is not read holds back its window instead.
+
+import { HeldBytes } from '../../io/held-bytes.js';
+import { type Memory, NO_BLOCK } from '../../io/memory.js';
+import type { CounterSlot } from '../../stats/layout.js';
+import { Http2Stats } from '../../stats/layouts/http.js';
+import type { Scope } from '../../stats/thread-stats.js';
+import type { ConnectionCodec } from '../codec/connections.js';
+import type { Http2Options } from '../codec/options.js';
+import { type ByteSink, type CodecError, ResetReason } from '../codec/streams.js';
+import type { HeaderBlock } from '../headers/header-block.js';
+import {
+  CONNECTION_ERROR,
+  EMPTY_FRAMES_FLOOD,
+  FLOW_CONTROL,
+  KEEPALIVE_TIMEOUT,
+  OUTBOUND_CONTROL_FLOOD,
+  OUTBOUND_FLOOD,
+  PRIORITY_FLOOD,
+  REMOTE_RESET,
+  WINDOW_UPDATE_FLOOD,
+  WRONG_LENGTH,
+} from './errors.js';
+import { FloodGuard } from './floods.js';
+import { type FrameHandler, FrameReader } from './frame-reader.js';
+import { FrameWriter } from './frame-writer.js';
+import { ACK, DEFAULT_WINDOW, ErrorCode, Flag, FrameType, MAX_WINDOW, readUint31, readUint32 } from './frames.js';
+import { Section } from './head-builder.js';
+import { sendSection } from './head-writer.js';
+import { HpackDecoder } from './hpack/decoder.js';
+import { HpackEncoder } from './hpack/encoder.js';
+import { Keepalive } from './keepalive.js';
+import { ResetStreams } from './reset-streams.js';
+import { ownSettings, PeerSettings, SETTING_BYTES } from './settings.js';
+import { type H2Shared, h2Shared } from './shared.js';
+import type { H2Stream, StreamCarrier } from './stream.js';
+
+/** Steps of one connection in a turn: frames, and parts of bodies. */
+const SHARE = 256;
+/** Additional steps for a header section. */
+const HEAD_STEPS = 15;
+/** Bytes of queued bodies that are sent in a turn. */
+const FLUSH_BYTES = 256 * 1024;
+/** Encoded bytes of a header section: those of its decoded form, and what a peer adds that does not know the best encoding. */
+const SPARE_BLOCK_BYTES = 16 * 1024;
+/** CONTINUATION frames of a section that may be small, and the average size of all if there are more. */
+const FREE_CONTINUATIONS = 16;
+const MIN_CONTINUATION_BYTES = 256;
+
+export abstract class H2Connection implements ConnectionCodec, FrameHandler, StreamCarrier {
+  protected readonly memory: Memory;
+  protected readonly options: Http2Options;
+  protected readonly stats: Scope;
+  protected readonly shared: H2Shared;
+  protected readonly streams = new Map<number, H2Stream>();
+  protected readonly resets = new ResetStreams();
+  protected readonly floods: FloodGuard;
+  protected readonly peer = new PeerSettings();
+  protected writer!: FrameWriter;
+  protected sink!: ByteSink;
+  protected isClosed = false;
+  protected isBlocked = false;
+  /** The stream of an incomplete header section; 0 if there is none. */
+  protected openSection = 0;
+  readonly #isServer: boolean;
+  readonly #reader: FrameReader;
+  readonly #decoder: HpackDecoder;
+  readonly #encoder: HpackEncoder;
+  readonly #keepalive: Keepalive;
+  #hasPeerSettings = false;
+  #isEnded = false;
+  #held: HeldBytes | undefined;
+  #isRunning = false;
+  #isSinkPaused = false;
+  #awaitsTurn = false;
+  #share = 0;
+
+  #sendWindow = DEFAULT_WINDOW;
+  #receiveWindow: number;
+  #consumed = 0;
+  /** The stream of the DATA frame that is being received; undefined if its payload is ignored. */
+  #dataStream: H2Stream | undefined;
+  #dataEndsStream = false;
+  /** The fragments of the incomplete header section. */
+  #block = NO_BLOCK;
+  #blockBytes = 0;
+  #blockFrames = 0;
+  #sectionFlags = 0;
+  /** Streams with queued bytes, in the order in which they get their turn. */
+  #firstWaiting: H2Stream | undefined;
+  #lastWaiting: H2Stream | undefined;
+
+  constructor(memory: Memory, options: Http2Options, stats: Scope, isServer: boolean) {
+    this.memory = memory;
+    this.options = options;
+    this.stats = stats;
+    this.shared = h2Shared(memory);
+    this.floods = new FloodGuard(options);
+    this.#isServer = isServer;
+    this.#reader = new FrameReader(memory, this, isServer);
+    this.#decoder = new HpackDecoder(memory, Math.max(4096, options.tableBytes));
+    this.#encoder = new HpackEncoder(memory, options.usesHuffman);
+    this.#keepalive = new Keepalive(options);
+    this.#receiveWindow = options.connectionWindow;
+  }
+
+  /** Sends what a connection begins with, after the client's preface. */
+  protected open(sink: ByteSink): void {
+    this.sink = sink;
+    this.writer = new FrameWriter(this.memory, sink, (isControl) => this.#countOutbound(isControl));
+    this.writer.settings(ownSettings(this.options, this.#isServer));
+    const increment = this.options.connectionWindow - DEFAULT_WINDOW;
+    if (increment > 0) this.writer.windowUpdate(0, increment);
+  }
+
+  // ── For the two ends ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Called for the complete header section of a stream, encoded in memory[at, end). decodeSection() must be called. An exception ends the
+   * connection.
+   */
+  protected abstract onSection(streamId: number, at: number, end: number, endStream: boolean): void;
+  /** Returns whether the peer may not send frames of the stream yet. */
+  protected abstract isIdle(streamId: number): boolean;
+  protected abstract onGoAway(lastStreamId: number, code: ErrorCode): void;
+  /** Called when the peer's settings have changed. */
+  protected abstract onPeerSettings(): void;
+  /** Called when both directions of a stream are complete, or its own is while this side no longer reads: forgets it if it is over. */
+  abstract settle(stream: H2Stream): void;
+  /** Called when a stream was removed from the table. */
+  protected abstract onStreamClosed(stream: H2Stream): void;
+  /** Called when the peer has half-closed and everything before that was handled. */
+  protected abstract onPeerEnded(): void;
+  /** Called when the connection must be closed; streams have been reset. `abort`: nothing more can be sent. */
+  protected abstract onFailed(error: CodecError, abort: boolean): void;
+
+  // ── ConnectionCodec ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  receive(offset: number, length: number): void {
+    if (this.isClosed || length === 0) return;
+    if (this.#held !== undefined) return this.#hold(offset, length);
+    const end = offset + length;
+    let at = offset;
+    this.#isRunning = true;
+    this.#share = SHARE;
+    while (at < end && this.#share > 0 && !this.isClosed) {
+      this.#share--;
+      at = this.#reader.step(at, end);
+    }
+    this.#isRunning = false;
+    if (at < end && !this.isClosed) {
+      this.#hold(at, end - at);
+      this.#requestTurn();
+    }
+  }
+
+  end(): void {
+    if (this.#isEnded || this.isClosed) return;
+    this.#isEnded = true;
+    if (this.#held === undefined) this.onPeerEnded();
+  }
+
+  blocked(): void {
+    this.isBlocked = true;
+    for (const stream of this.streams.values()) this.#blockWriting(stream);
+  }
+
+  drained(): void {
+    this.isBlocked = false;
+    this.#flushWaiting();
+    for (const stream of this.streams.values()) this.#unblockWriting(stream);
+  }
+
+  takeTurn(): void {
+    this.#awaitsTurn = false;
+    if (this.isClosed) return;
+    this.#handleHeld();
+    if (!this.isClosed) this.#flushWaiting();
+  }
+
+  get bufferedBytes(): number {
+    return this.#reader.bufferedBytes + this.#blockBytes + (this.#held?.bytes ?? 0);
+  }
+
+  get retainedBytes(): number {
+    let sum = this.#reader.retainedBytes + (this.#held?.retainedBytes ?? 0);
+    if (this.#block !== NO_BLOCK) sum += this.memory.blockSize(this.#block);
+    for (const stream of this.streams.values()) sum += stream.retainedBytes;
+    return sum;
+  }
+
+  /** Sends a ping that is due, and ends the connection and streams whose peer does not react. See ServerCodec.check(). */
+  check(now: number): number {
+    if (this.isClosed) return Number.POSITIVE_INFINITY;
+    const left = this.#keepalive.check(now);
+    if (this.#keepalive.isPingDue) this.writer.ping();
+    else if (this.#keepalive.isPeerLost) {
+      this.stats.increment(Http2Stats.at.keepalive_timeout);
+      this.isClosed = true;
+      this.#endFailed(KEEPALIVE_TIMEOUT, true);
+      return left;
+    }
+    return Math.min(left, this.#checkQueues(now));
+  }
+
+  /** Resets streams whose message is complete, but whose peer accepts nothing of it for too long. */
+  #checkQueues(now: number): number {
+    const { flushTimeoutMs } = this.options;
+    if (flushTimeoutMs === 0 || this.#firstWaiting === undefined) return Number.POSITIVE_INFINITY;
+    let left = flushTimeoutMs;
+    for (const stream of this.streams.values()) {
+      if (!stream.isEndQueued || !stream.isWaiting) continue;
+      const bytes = stream.queue!.bytes;
+      if (stream.stuckBytes !== bytes) {
+        stream.stuckBytes = bytes;
+        stream.stuckSinceMs = now;
+      }
+      const streamLeft = stream.stuckSinceMs + flushTimeoutMs - now;
+      if (streamLeft > 0) left = Math.min(left, streamLeft);
+      else {
+        this.stats.increment(Http2Stats.at.tx_flush_timeout);
+        this.resetStream(stream, ErrorCode.Cancel);
+      }
+    }
+    return left;
+  }
+
+  destroy(): void {
+    this.isClosed = true;
+    this.resetStreams(ResetReason.ConnectionTermination, undefined);
+    this.#releaseInput();
+  }
+
+  // ── Ending ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Ends the connection because of the peer's fault (RFC 9113, section 5.4.1). */
+  protected fail(code: ErrorCode, text: string, error = CONNECTION_ERROR): void {
+    if (this.isClosed) return;
+    this.isClosed = true;
+    this.writer.goAway(this.lastPeerStream, code, text);
+    this.stats.increment(Http2Stats.at.goaway_sent);
+    this.#endFailed(error, false);
+  }
+
+  /** Ends the connection because of a flood, whose frames are not answered. */
+  protected failByFlood(counter: CounterSlot, error: CodecError): void {
+    if (this.isClosed) return;
+    this.stats.increment(counter);
+    this.fail(ErrorCode.EnhanceYourCalm, 'flood', error);
+  }
+
+  /** The last stream of the peer that was handled, for GOAWAY. */
+  protected abstract readonly lastPeerStream: number;
+
+  #endFailed(error: CodecError, abort: boolean): void {
+    this.resetStreams(ResetReason.ProtocolError, error);
+    this.#releaseInput();
+    this.onFailed(error, abort);
+  }
+
+  protected resetStreams(reason: ResetReason, error: CodecError | undefined): void {
+    for (const stream of this.streams.values()) {
+      const { decoder } = stream;
+      stream.decoder = undefined;
+      decoder?.onReset(reason, error);
+      this.closeStream(stream);
+    }
+  }
+
+  #releaseInput(): void {
+    this.#reader.close();
+    this.#held?.clear();
+    this.#held = undefined;
+    this.#dataStream = undefined;
+    this.#releaseBlock();
+  }
+
+  // ── Received frames ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  onFramingError(code: ErrorCode, text: string): void {
+    this.fail(code, text);
+  }
+
+  onFrameHeader(type: number, flags: number, streamId: number, length: number): boolean {
+    if (!this.#hasPeerSettings) {
+      if (type !== FrameType.Settings || (flags & ACK) !== 0)
+        return this.#refuse(ErrorCode.ProtocolError, 'SETTINGS expected');
+      this.#hasPeerSettings = true;
+    }
+    if (this.openSection !== 0 && (type !== FrameType.Continuation || streamId !== this.openSection))
+      return this.#refuse(ErrorCode.ProtocolError, 'CONTINUATION expected');
+    switch (type) {
+      case FrameType.Data:
+        return this.#beginData(flags, streamId, length);
+      case FrameType.Headers:
+        if (streamId === 0) return this.#refuse(ErrorCode.ProtocolError, 'HEADERS: stream 0');
+        return true;
+      case FrameType.Priority:
+        if (streamId === 0) return this.#refuse(ErrorCode.ProtocolError, 'PRIORITY: stream 0');
+        return length === 5 || this.#refuse(ErrorCode.FrameSizeError, 'PRIORITY');
+      case FrameType.RstStream:
+        if (length !== 4) return this.#refuse(ErrorCode.FrameSizeError, 'RST_STREAM');
+        if (streamId === 0 || this.isIdle(streamId))
+          return this.#refuse(ErrorCode.ProtocolError, 'RST_STREAM: stream in idle');
+        return true;
+      case FrameType.Settings:
+        if (streamId !== 0) return this.#refuse(ErrorCode.ProtocolError, 'SETTINGS: stream');
+        if (length % SETTING_BYTES === 0 && ((flags & ACK) === 0 || length === 0)) return true;
+        return this.#refuse(ErrorCode.FrameSizeError, 'SETTINGS');
+      case FrameType.PushPromise:
+        return this.#refuse(ErrorCode.ProtocolError, 'PUSH_PROMISE');
+      case FrameType.Ping:
+        if (streamId !== 0) return this.#refuse(ErrorCode.ProtocolError, 'PING: stream');
+        return length === 8 || this.#refuse(ErrorCode.FrameSizeError, 'PING');
+      case FrameType.GoAway:
+        if (streamId !== 0) return this.#refuse(ErrorCode.ProtocolError, 'GOAWAY: stream');
+        return length >= 8 || this.#refuse(ErrorCode.FrameSizeError, 'GOAWAY');
+      case FrameType.WindowUpdate:
+        if (length !== 4) return this.#refuse(ErrorCode.FrameSizeError, 'WINDOW_UPDATE');
+        if (streamId !== 0 && this.isIdle(streamId))
+          return this.#refuse(ErrorCode.ProtocolError, 'WINDOW_UPDATE: stream in idle');
+        return true;
+      case FrameType.Continuation:
+        return this.openSection !== 0 || this.#refuse(ErrorCode.ProtocolError, 'CONTINUATION: unexpected');
+      default:
+        return true;
+    }
+  }
+
+  onFrame(type: number, flags: number, streamId: number, at: number, end: number): void {
+    const { bytes } = this.memory;
+    switch (type) {
+      case FrameType.Headers:
+        return this.#onHeaders(flags, streamId, at, end);
+      case FrameType.Continuation:
+        return this.#onContinuation(flags, at, end);
+      case FrameType.Priority:
+        if (this.floods.countPriority())
+          return this.failByFlood(Http2Stats.at.inbound_priority_frames_flood, PRIORITY_FLOOD);
+        if (readUint31(bytes, at) === streamId) this.fail(ErrorCode.ProtocolError, 'stream depends on itself');
+        return;
+      case FrameType.RstStream:
+        return this.#onReset(streamId, readUint32(bytes, at));
+      case FrameType.Settings:
+        return this.#onSettings(flags, at, end);
+      case FrameType.Ping:
+        if ((flags & ACK) === 0) this.writer.pingAck(at);
+        else this.#keepalive.answered();
+        return;
+      case FrameType.GoAway:
+        return this.onGoAway(readUint31(bytes, at), readUint32(bytes, at + 4));
+      case FrameType.WindowUpdate:
+        return this.#onWindowUpdate(streamId, readUint31(bytes, at));
+    }
+  }
+
+  #refuse(code: ErrorCode, text: string): false {
+    this.fail(code, text);
+    return false;
+  }
+
+  #onHeaders(flags: number, streamId: number, at: number, end: number): void {
+    const { bytes } = this.memory;
+    const endStream = (flags & Flag.EndStream) !== 0;
+    if (this.floods.countContent(at === end && !endStream)) return this.#emptyFlood();
+    if ((flags & Flag.Padded) !== 0) {
+      if (at === end) return this.fail(ErrorCode.FrameSizeError, 'HEADERS: no padding length');
+      end -= bytes[at++]!;
+    }
+    if ((flags & Flag.Priority) !== 0) {
+      if (end - at < 5) return this.fail(ErrorCode.FrameSizeError, 'HEADERS: no priority');
+      if (readUint31(bytes, at) === streamId) return this.fail(ErrorCode.ProtocolError, 'stream depends on itself');
+      at += 5;
+    }
+    if (end < at) return this.fail(ErrorCode.ProtocolError, 'HEADERS: invalid padding');
+    if ((flags & Flag.EndHeaders) !== 0) return this.#section(streamId, at, end, endStream);
+    this.openSection = streamId;
+    this.#sectionFlags = flags;
+    this.#blockBytes = this.#blockFrames = 0;
+    this.#keepFragment(at, end);
+  }
+
+  #onContinuation(flags: number, at: number, end: number): void {
+    const isLast = (flags & Flag.EndHeaders) !== 0;
+    const frames = ++this.#blockFrames;
+    const isSmall = frames > FREE_CONTINUATIONS && this.#blockBytes + end - at < frames * MIN_CONTINUATION_BYTES;
+    if (this.floods.countContent(at === end && !isLast) || isSmall) return this.#emptyFlood();
+    if (!this.#keepFragment(at, end) || !isLast) return;
+    const { openSection: streamId } = this;
+    const start = this.#block;
+    const length = this.#blockBytes;
+    // The bytes stay until the turn ends.
+    this.#releaseBlock();
+    this.#section(streamId, start, start + length, (this.#sectionFlags & Flag.EndStream) !== 0);
+  }
+
+  #section(streamId: number, at: number, end: number, endStream: boolean): void {
+    this.#share -= HEAD_STEPS;
+    this.onSection(streamId, at, end, endStream);
+  }
+
+  /**
+   * Decodes a section into `head`. Returns the builder's error, or undefined if the connection has ended. `head` is undefined for a section
+   * that is ignored.
+   */
+  protected decodeSection(at: number, end: number, head: HeaderBlock, section: Section): number | undefined {
+    const { builder } = this.shared;
+    builder.begin(head, section, this.options.maxHeadBytes, this.options.maxHeaders);
+    if (!this.#decoder.decode(at, end, builder)) {
+      this.fail(ErrorCode.CompressionError, '');
+      return undefined;
+    }
+    builder.finish();
+    return builder.error;
+  }
+
+  /** Decodes a section that is not wanted. Returns false if the connection has ended. */
+  protected skipSection(at: number, end: number): boolean {
+    if (this.#decoder.decode(at, end, NOWHERE)) return true;
+    this.fail(ErrorCode.CompressionError, '');
+    return false;
+  }
+
+  #keepFragment(at: number, end: number): boolean {
+    const length = end - at;
+    const bytes = this.#blockBytes + length;
+    if (bytes > 2 * this.options.maxHeadBytes + SPARE_BLOCK_BYTES) {
+      this.fail(ErrorCode.EnhanceYourCalm, 'header section too large');
+      return false;
+    }
+    const room = this.#block === NO_BLOCK ? 0 : this.memory.blockSize(this.#block);
+    if (bytes > room) {
+      const larger = this.memory.retain(bytes, Math.max(bytes, 2 * room));
+      if (larger === NO_BLOCK) {
+        this.fail(ErrorCode.EnhanceYourCalm, 'memory is short');
+        return false;
+      }
+      if (this.#block !== NO_BLOCK) {
+        this.memory.copy(larger, this.#block, this.#block + this.#blockBytes);
+        this.memory.release(this.#block);
+      }
+      this.#block = larger;
+    }
+    this.memory.copy(this.#block + this.#blockBytes, at, end);
+    this.#blockBytes = bytes;
+    return true;
+  }
+
+  #releaseBlock(): void {
+    if (this.#block !== NO_BLOCK) this.memory.release(this.#block);
+    this.#block = NO_BLOCK;
+    this.#blockBytes = 0;
+    this.openSection = 0;
+  }
+
+  #emptyFlood(): void {
+    this.failByFlood(Http2Stats.at.inbound_empty_frames_flood, EMPTY_FRAMES_FLOOD);
+  }
+
+  #onReset(streamId: number, code: ErrorCode): void {
+    const stream = this.streams.get(streamId);
+    if (stream === undefined) return;
+    this.stats.increment(Http2Stats.at.rx_reset);
+    const { decoder } = stream;
+    stream.decoder = undefined;
+    decoder?.onReset(
+      code === ErrorCode.RefusedStream ? ResetReason.RefusedStream : ResetReason.RemoteReset,
+      REMOTE_RESET,
+    );
+    this.closeStream(stream);
+  }
+
+  #onSettings(flags: number, at: number, end: number): void {
+    if ((flags & ACK) !== 0) {
+      this.#decoder.setLimit(this.options.tableBytes);
+      return;
+    }
+    const before = this.peer.initialWindow;
+    const error = this.peer.apply(this.memory.bytes, at, end, !this.#isServer);
+    if (error !== ErrorCode.NoError) return this.fail(error, 'SETTINGS');
+    const change = this.peer.initialWindow - before;
+    if (change !== 0 && !this.#shiftWindows(change)) return;
+    this.#encoder.setLimit(this.peer.headerTableBytes);
+    this.writer.settingsAck();
+    if (change > 0) this.#flushWaiting();
+    if (!this.isClosed) this.onPeerSettings();
+  }
+
+  #shiftWindows(change: number): boolean {
+    for (const stream of this.streams.values()) {
+      stream.sendWindow += change;
+      if (stream.sendWindow > MAX_WINDOW) {
+        this.fail(ErrorCode.FlowControlError, 'SETTINGS: window overflow');
+        return false;
+      }
+    }
+    return true;
+  }
+
+  // ── Windows ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #onWindowUpdate(streamId: number, increment: number): void {
+    if (this.floods.countWindowUpdate())
+      return this.failByFlood(Http2Stats.at.inbound_window_update_frames_flood, WINDOW_UPDATE_FLOOD);
+    if (streamId === 0) {
+      if (increment === 0) return this.fail(ErrorCode.ProtocolError, 'WINDOW_UPDATE: 0');
+      this.#sendWindow += increment;
+      if (this.#sendWindow > MAX_WINDOW) return this.fail(ErrorCode.FlowControlError, 'WINDOW_UPDATE: overflow');
+      return this.#flushWaiting();
+    }
+    const stream = this.streams.get(streamId);
+    if (stream === undefined) return;
+    if (increment === 0) return this.failStream(stream, ErrorCode.ProtocolError, CONNECTION_ERROR);
+    stream.sendWindow += increment;
+    if (stream.sendWindow > MAX_WINDOW) return this.failStream(stream, ErrorCode.FlowControlError, CONNECTION_ERROR);
+    if (stream.isWaiting) this.#flushWaiting();
+  }
+
+  #beginData(flags: number, streamId: number, length: number): boolean {
+    this.#dataStream = undefined;
+    if (streamId === 0) return this.#refuse(ErrorCode.ProtocolError, 'DATA: stream 0');
+    if (this.isIdle(streamId)) return this.#refuse(ErrorCode.ProtocolError, 'DATA: stream in idle');
+    this.#dataEndsStream = (flags & Flag.EndStream) !== 0;
+    const isEmpty = length === 0 && !this.#dataEndsStream;
+    if (this.floods.countContent(isEmpty)) {
+      this.#emptyFlood();
+      return false;
+    }
+    this.#receiveWindow -= length;
+    if (this.#receiveWindow < 0) return this.#refuse(ErrorCode.FlowControlError, 'DATA: window exceeded');
+    const stream = this.streams.get(streamId);
+    if (stream === undefined) {
+      if (!this.resets.has(streamId)) this.sendReset(streamId, ErrorCode.StreamClosed);
+      return !this.isClosed;
+    }
+    if (stream.isEndReceived) return this.#refuse(ErrorCode.StreamClosed, 'DATA: stream in half-closed(remote)');
+    stream.receiveWindow -= length;
+    if (stream.receiveWindow < 0) this.failStream(stream, ErrorCode.FlowControlError, FLOW_CONTROL);
+    else if (!stream.hasReceivedHead) this.failStream(stream, ErrorCode.ProtocolError, CONNECTION_ERROR);
+    else this.#dataStream = stream;
+    return !this.isClosed;
+  }
+
+  onPadding(_streamId: number, length: number): void {
+    if (this.#dataStream === undefined) this.#consumedOnConnection(length);
+    else this.consumed(this.#dataStream, length);
+  }
+
+  onDataPart(_streamId: number, at: number, end: number, isLast: boolean): void {
+    const stream = this.#dataStream;
+    const length = end - at;
+    if (stream === undefined || !stream.isOpen) return this.#consumedOnConnection(length);
+    const isEnd = isLast && this.#dataEndsStream;
+    if (isLast) this.#dataStream = undefined;
+    if (stream.expectedBytes >= 0) {
+      stream.expectedBytes -= length;
+      if (stream.expectedBytes < 0 || (isEnd && stream.expectedBytes > 0)) {
+        this.#consumedOnConnection(length);
+        return this.failStream(stream, ErrorCode.ProtocolError, WRONG_LENGTH);
+      }
+    }
+    if (length === 0 && !isEnd) return;
+    if (isEnd) stream.isEndReceived = true;
+    if (!stream.receive(at, length)) {
+      this.#consumedOnConnection(length);
+      this.failStream(stream, ErrorCode.EnhanceYourCalm, CONNECTION_ERROR);
+    } else if (isEnd && stream.held === undefined) this.settle(stream);
+  }
+
+  consumed(stream: H2Stream, length: number): void {
+    this.#consumedOnConnection(length);
+    if (!stream.isOpen || stream.isEndReceived || this.isClosed) return;
+    stream.consumedBytes += length;
+    if (stream.consumedBytes * 2 < this.options.streamWindow) return;
+    this.writer.windowUpdate(stream.id, stream.consumedBytes);
+    stream.receiveWindow += stream.consumedBytes;
+    stream.consumedBytes = 0;
+  }
+
+  #consumedOnConnection(length: number): void {
+    this.#consumed += length;
+    if (this.#consumed * 2 < this.options.connectionWindow || this.isClosed) return;
+    this.writer.windowUpdate(0, this.#consumed);
+    this.#receiveWindow += this.#consumed;
+    this.#consumed = 0;
+  }
+
+  // ── Streams ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  protected openStream(stream: H2Stream, id: number): void {
+    stream.begin(this, id, this.peer.initialWindow, this.options.streamWindow);
+    this.streams.set(id, stream);
+    this.floods.streamOpened();
+    this.stats.increment(Http2Stats.at.streams_active);
+  }
+
+  /** Removes a stream and releases it. */
+  protected closeStream(stream: H2Stream): void {
+    if (!stream.isOpen) return;
+    this.streams.delete(stream.id);
+    if (stream.isWaiting) this.#unlink(stream);
+    const unread = stream.held?.bytes ?? 0;
+    stream.release();
+    if (unread > 0) this.#consumedOnConnection(unread);
+    this.stats.decrement(Http2Stats.at.streams_active);
+    this.onStreamClosed(stream);
+  }
+
+  resetStream(stream: H2Stream, code: ErrorCode): void {
+    stream.decoder = undefined;
+    this.sendReset(stream.id, code);
+    this.closeStream(stream);
+  }
+
+  /** Resets a stream because of the peer's fault. */
+  protected failStream(stream: H2Stream, code: ErrorCode, error: CodecError): void {
+    const { decoder } = stream;
+    stream.decoder = undefined;
+    this.sendReset(stream.id, code);
+    decoder?.onReset(ResetReason.ProtocolError, error);
+    this.closeStream(stream);
+  }
+
+  protected sendReset(streamId: number, code: ErrorCode): void {
+    if (this.isClosed) return;
+    this.resets.add(streamId);
+    this.stats.increment(Http2Stats.at.tx_reset);
+    this.writer.reset(streamId, code);
+  }
+
+  // ── Sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  sendHead(stream: H2Stream, headers: HeaderBlock, section: Section, endStream: boolean): void {
+    const { memory, peer, sink } = this;
+    const scheme = headers.scheme === 'https' ? 'https' : 'http';
+    const frames = sendSection(
+      sink,
+      memory,
+      this.#encoder,
+      stream.id,
+      headers,
+      section,
+      endStream,
+      peer.maxFrameBytes,
+      scheme,
+    );
+    for (let i = 0; i < frames; i++) this.#countOutbound(false);
+    if (endStream) this.#endSent(stream);
+    else if (this.isBlocked) this.#blockWriting(stream);
+  }
+
+  sendBody(stream: H2Stream, offset: number, length: number, endStream: boolean): void {
+    if (stream.queue === undefined) {
+      const sent = this.#sendNow(stream, offset, length, endStream);
+      if (!stream.isOpen) return;
+      if (sent === length && (!endStream || stream.isEndSent)) return;
+      offset += sent;
+      length -= sent;
+    }
+    this.#enqueue(stream, offset, length);
+  }
+
+  sendTrailers(stream: H2Stream, trailers: HeaderBlock): void {
+    if (stream.queue === undefined) return this.sendHead(stream, trailers, Section.Trailers, true);
+    if (trailers.hold()) stream.queuedTrailers = trailers;
+    else this.failStream(stream, ErrorCode.EnhanceYourCalm, CONNECTION_ERROR);
+  }
+
+  newHead(): HeaderBlock {
+    return this.shared.blocks.take();
+  }
+
+  newQueue(): HeldBytes {
+    return new HeldBytes(this.memory);
+  }
+
+  /** Sends what windows and socket allow. Returns the number of bytes. */
+  #sendNow(stream: H2Stream, offset: number, length: number, endStream: boolean): number {
+    let sent = 0;
+    do {
+      const left = length - sent;
+      let part = left;
+      if (part > this.#sendWindow) part = this.#sendWindow;
+      if (part > stream.sendWindow) part = stream.sendWindow;
+      if (part > this.peer.maxFrameBytes) part = this.peer.maxFrameBytes;
+      if (left > 0 && (part <= 0 || this.isBlocked)) return sent;
+      const isEnd = endStream && part === left;
+      this.#sendWindow -= part;
+      stream.sendWindow -= part;
+      this.floods.dataSent();
+      this.writer.data(stream.id, offset + sent, part, isEnd);
+      sent += part;
+      if (isEnd) this.#endSent(stream);
+    } while (sent < length && stream.isOpen);
+    return sent;
+  }
+
+  #endSent(stream: H2Stream): void {
+    stream.isEndQueued = true;
+    stream.isEndSent = true;
+    this.settle(stream);
+  }
+
+  #enqueue(stream: H2Stream, offset: number, length: number): void {
+    stream.queue ??= this.newQueue();
+    if (length > 0 && !stream.queue.append(offset, length)) {
+      return this.failStream(stream, ErrorCode.EnhanceYourCalm, CONNECTION_ERROR);
+    }
+    if (!stream.isWaiting) this.#link(stream);
+    this.#blockWriting(stream);
+  }
+
+  #link(stream: H2Stream): void {
+    stream.isWaiting = true;
+    stream.nextWaiting = undefined;
+    if (this.#lastWaiting === undefined) this.#firstWaiting = stream;
+    else this.#lastWaiting.nextWaiting = stream;
+    this.#lastWaiting = stream;
+  }
+
+  #unlink(stream: H2Stream): void {
+    stream.isWaiting = false;
+    let before: H2Stream | undefined;
+    for (let each = this.#firstWaiting; each !== undefined; before = each, each = each.nextWaiting) {
+      if (each !== stream) continue;
+      if (before === undefined) this.#firstWaiting = each.nextWaiting;
+      else before.nextWaiting = each.nextWaiting;
+      if (this.#lastWaiting === each) this.#lastWaiting = before;
+      break;
+    }
+    stream.nextWaiting = undefined;
+  }
+
+  /** Sends queued bytes, one frame of each stream in turn. */
+  #flushWaiting(): void {
+    let left = FLUSH_BYTES;
+    // The last stream that was found without a window: the round ends when it is reached again.
+    let stuck: H2Stream | undefined;
+    while (!this.isBlocked && !this.isClosed && this.#firstWaiting !== undefined) {
+      const stream = this.#firstWaiting;
+      if (stream === stuck) return;
+      if (left <= 0) return this.#requestTurn();
+      const sent = this.#flushFrame(stream);
+      left -= sent + 64;
+      if (!stream.isOpen || !stream.isWaiting) {
+        stuck = undefined;
+        continue;
+      }
+      if (sent > 0) stuck = undefined;
+      else stuck ??= stream;
+      if (this.#sendWindow <= 0) return;
+      this.#unlink(stream);
+      this.#link(stream);
+    }
+  }
+
+  /** Sends one frame of a stream's queue. Returns its bytes. */
+  #flushFrame(stream: H2Stream): number {
+    const queue = stream.queue!;
+    let sent = 0;
+    if (!queue.isEmpty) {
+      const { start, end } = queue.front;
+      const length = Math.min(end - start, this.peer.maxFrameBytes);
+      const isLast = length === queue.bytes && stream.isEndQueued && stream.queuedTrailers === undefined;
+      sent = this.#sendNow(stream, start, length, isLast);
+      if (sent > 0 && stream.isOpen) queue.consume(start + sent);
+      if (!stream.isOpen || !queue.isEmpty) return sent;
+    }
+    this.#unlink(stream);
+    stream.queue = undefined;
+    if (stream.queuedTrailers !== undefined) {
+      const trailers = stream.queuedTrailers;
+      stream.queuedTrailers = undefined;
+      this.sendHead(stream, trailers, Section.Trailers, true);
+      trailers.drop();
+    } else if (stream.isEndQueued && !stream.isEndSent) this.#sendNow(stream, 0, 0, true);
+    else this.#unblockWriting(stream);
+    return sent;
+  }
+
+  #blockWriting(stream: H2Stream): void {
+    if (stream.isBlocked || stream.decoder === undefined || !stream.hasSentHead) return;
+    stream.isBlocked = true;
+    stream.decoder.onWriteBlocked();
+  }
+
+  #unblockWriting(stream: H2Stream): void {
+    if (!stream.isBlocked || stream.queue !== undefined || this.isBlocked) return;
+    stream.isBlocked = false;
+    stream.decoder?.onWriteDrained();
+  }
+
+  #countOutbound(isControl: boolean): void {
+    if (!this.floods.countOutbound(isControl) || this.isClosed) return;
+    if (this.sink.pendingBytes === 0) return this.floods.settleOutbound();
+    const { at } = Http2Stats;
+    const { isControlExceeded } = this.floods;
+    this.isClosed = true;
+    this.stats.increment(isControlExceeded ? at.outbound_control_flood : at.outbound_flood);
+    this.#endFailed(isControlExceeded ? OUTBOUND_CONTROL_FLOOD : OUTBOUND_FLOOD, true);
+  }
+
+  // ── Input of later turns ─────────────────────────────────────────────────────────────────────────────────────────
+
+  #hold(offset: number, length: number): void {
+    this.#held ??= this.newQueue();
+    if (!this.#held.append(offset, length)) return this.fail(ErrorCode.EnhanceYourCalm, 'memory is short');
+    if (this.#isSinkPaused) return;
+    this.#isSinkPaused = true;
+    this.sink.pause();
+  }
+
+  #handleHeld(): void {
+    const held = this.#held;
+    if (held === undefined || this.#isRunning) return;
+    this.#isRunning = true;
+    this.#share = SHARE;
+    while (!held.isEmpty && this.#share > 0 && !this.isClosed) {
+      this.#share--;
+      const { start, end } = held.front;
+      const at = this.#reader.step(start, end);
+      if (this.#held === held) held.consume(at);
+    }
+    this.#isRunning = false;
+    if (this.isClosed) return;
+    if (!held.isEmpty) return this.#requestTurn();
+    this.#held = undefined;
+    if (this.#isSinkPaused) {
+      this.#isSinkPaused = false;
+      this.sink.resume();
+    }
+    if (this.#isEnded) this.onPeerEnded();
+  }
+
+  #requestTurn(): void {
+    if (this.#awaitsTurn) return;
+    this.#awaitsTurn = true;
+    this.sink.requestTurn();
+  }
+}
+
+/** Takes no field. */
+const NOWHERE = { isFull: true, field: () => {} };

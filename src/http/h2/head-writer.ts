@@ -1,0 +1,114 @@
+// Encodes header sections as HEADERS and CONTINUATION frames.
+
+import { ConnectionHeader } from '../../common/text/header-names.js';
+import type { Memory } from '../../io/memory.js';
+import type { ByteSink } from '../codec/streams.js';
+import { type HeaderBlock, Method } from '../headers/header-block.js';
+import { Flag, FRAME_HEADER_BYTES, FrameType, writeFrameHeader } from './frames.js';
+import { Section } from './head-builder.js';
+import { BLOCK_OVERHEAD, FIELD_OVERHEAD, type HpackEncoder, StaticIndex } from './hpack/encoder.js';
+
+/** Names of fields that are never sent, by section (RFC 9113, sections 8.2.2 and 8.3). */
+const SKIPPED =
+  (1 << ConnectionHeader.Connection) |
+  (1 << ConnectionHeader.KeepAlive) |
+  (1 << ConnectionHeader.ProxyConnection) |
+  (1 << ConnectionHeader.TransferEncoding) |
+  (1 << ConnectionHeader.Upgrade);
+const SKIPPED_IN_REQUESTS = SKIPPED | (1 << ConnectionHeader.Host);
+const SKIPPED_IN_RESPONSES = SKIPPED | (1 << ConnectionHeader.Te);
+const SKIPPED_IN_TRAILERS =
+  SKIPPED_IN_REQUESTS |
+  (1 << ConnectionHeader.Te) |
+  (1 << ConnectionHeader.ContentLength) |
+  (1 << ConnectionHeader.Expect);
+
+/** The pseudo-headers of a request, each with its overhead. */
+const PSEUDO_BYTES = 4 * FIELD_OVERHEAD;
+
+/** Sends `headers` on a stream. Throws NoRoomError. Returns the number of frames. */
+export function sendSection(
+  sink: ByteSink,
+  memory: Memory,
+  encoder: HpackEncoder,
+  streamId: number,
+  headers: HeaderBlock,
+  section: Section,
+  endStream: boolean,
+  maxFrameBytes: number,
+  scheme: 'http' | 'https',
+): number {
+  const start = memory.scratch(boundOf(headers) + FRAME_HEADER_BYTES);
+  const block = start + FRAME_HEADER_BYTES;
+  let end = encoder.begin(block);
+  if (section === Section.Response) end = encoder.status(end, headers.status);
+  else if (section === Section.Request) end = writeRequestLine(encoder, end, headers, scheme);
+  end = writeFields(encoder, end, headers, section);
+  if (!memory.isScratchFull) memory.withdrawScratch(end);
+  const length = end - block;
+  const endFlag = endStream ? Flag.EndStream : 0;
+  if (length <= maxFrameBytes) {
+    writeFrameHeader(memory.bytes, start, length, FrameType.Headers, Flag.EndHeaders | endFlag, streamId);
+    sink.send(start, end - start);
+    return 1;
+  }
+  writeFrameHeader(memory.bytes, start, maxFrameBytes, FrameType.Headers, endFlag, streamId);
+  sink.send(start, FRAME_HEADER_BYTES + maxFrameBytes);
+  return 1 + sendContinuations(sink, memory, streamId, block + maxFrameBytes, end, maxFrameBytes);
+}
+
+function sendContinuations(
+  sink: ByteSink,
+  memory: Memory,
+  streamId: number,
+  at: number,
+  end: number,
+  maxFrameBytes: number,
+): number {
+  let frames = 0;
+  for (; at < end; at += maxFrameBytes, frames++) {
+    const length = Math.min(maxFrameBytes, end - at);
+    const header = memory.scratch(FRAME_HEADER_BYTES);
+    const flags = at + length === end ? Flag.EndHeaders : 0;
+    writeFrameHeader(memory.bytes, header, length, FrameType.Continuation, flags, streamId);
+    sink.send(header, FRAME_HEADER_BYTES);
+    sink.send(at, length);
+  }
+  return frames;
+}
+
+function boundOf(headers: HeaderBlock): number {
+  const target = headers.methodEnd - headers.methodStart + headers.pathEnd - headers.pathStart;
+  return BLOCK_OVERHEAD + PSEUDO_BYTES + target + headers.linesLength() + headers.size * FIELD_OVERHEAD;
+}
+
+function writeRequestLine(encoder: HpackEncoder, to: number, headers: HeaderBlock, scheme: 'http' | 'https'): number {
+  const { methodStart, methodEnd, pathStart, pathEnd } = headers;
+  const { bytes } = headers.memory;
+  if (headers.method === Method.Get) to = encoder.indexed(to, StaticIndex.MethodGet);
+  else if (headers.method === Method.Post) to = encoder.indexed(to, StaticIndex.MethodPost);
+  else to = encoder.pseudo(to, StaticIndex.MethodGet, methodStart, methodEnd);
+  if (headers.method !== Method.Connect) {
+    if (pathEnd - pathStart === 1 && bytes[pathStart] === 47) to = encoder.indexed(to, StaticIndex.Path);
+    else to = encoder.pseudo(to, StaticIndex.Path, pathStart, pathEnd);
+    to = encoder.indexed(to, scheme === 'https' ? StaticIndex.SchemeHttps : StaticIndex.SchemeHttp);
+  }
+  const host = headers.findId(ConnectionHeader.Host);
+  return host < 0 ? to : encoder.authority(to, headers.valueStart(host), headers.valueEnd(host));
+}
+
+function writeFields(encoder: HpackEncoder, to: number, headers: HeaderBlock, section: Section): number {
+  const skipped =
+    section === Section.Response
+      ? SKIPPED_IN_RESPONSES
+      : section === Section.Request
+        ? SKIPPED_IN_REQUESTS
+        : SKIPPED_IN_TRAILERS;
+  const { size } = headers;
+  for (let i = 0; i < size; i++) {
+    const id = headers.id(i);
+    if (id < 0 || (id < 32 && ((skipped >>> id) & 1) === 1)) continue;
+    to = encoder.field(to, id, headers.nameStart(i), headers.nameEnd(i), headers.valueStart(i), headers.valueEnd(i));
+  }
+  return to;
+}

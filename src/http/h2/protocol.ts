@@ -1,0 +1,22 @@
+// HTTP/2 as a ServerProtocol: its codecs and its stats.
+
+import type { Memory } from '../../io/memory.js';
+import { HttpStats } from '../../stats/layouts/http.js';
+import type { Scope } from '../../stats/thread-stats.js';
+import type { ServerProtocol } from '../codec/connections.js';
+import type { Http2Options } from '../codec/options.js';
+import { StepPool } from '../step-pool.js';
+import { H2ServerCodec } from './server-codec.js';
+import { H2ServerStream } from './server-stream.js';
+
+/** Returns the protocol for one connection manager. `stats`: http2. of downstream codecs. */
+export function h2Server(memory: Memory, options: Http2Options, stats: Scope): ServerProtocol {
+  const streams = new StepPool(memory, () => new H2ServerStream());
+  return {
+    connectionsTotal: HttpStats.at.downstream_cx_http2_total,
+    connectionsActive: HttpStats.at.downstream_cx_http2_active,
+    requestsTotal: HttpStats.at.downstream_rq_http2_total,
+    // A codec serves one connection.
+    codecs: new StepPool(memory, () => new H2ServerCodec(memory, options, stats, streams)),
+  };
+}
