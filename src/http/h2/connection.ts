@@ -50,10 +50,13 @@ const SPARE_BLOCK_BYTES = 16 * 1024;
 const FREE_CONTINUATIONS = 16;
 const MIN_CONTINUATION_BYTES = 256;
 
+/** The scope of Http2Stats. */
+export type CodecStats = Pick<Scope, 'increment' | 'decrement'>;
+
 export abstract class H2Connection implements ConnectionCodec, FrameHandler, StreamCarrier {
   protected readonly memory: Memory;
   protected readonly options: Http2Options;
-  protected readonly stats: Scope;
+  protected readonly stats: CodecStats;
   protected readonly shared: H2Shared;
   protected readonly streams = new Map<number, H2Stream>();
   protected readonly resets = new ResetStreams();
@@ -93,7 +96,7 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   #firstWaiting: H2Stream | undefined;
   #lastWaiting: H2Stream | undefined;
 
-  constructor(memory: Memory, options: Http2Options, stats: Scope, isServer: boolean) {
+  constructor(memory: Memory, options: Http2Options, stats: CodecStats, isServer: boolean) {
     this.memory = memory;
     this.options = options;
     this.stats = stats;

@@ -2,15 +2,15 @@
 
 import type { Memory } from '../../io/memory.js';
 import { HttpStats } from '../../stats/layouts/http.js';
-import type { Scope } from '../../stats/thread-stats.js';
 import type { ServerProtocol } from '../codec/connections.js';
 import type { Http2Options } from '../codec/options.js';
 import { StepPool } from '../step-pool.js';
+import type { CodecStats } from './connection.js';
 import { H2ServerCodec } from './server-codec.js';
 import { H2ServerStream } from './server-stream.js';
 
 /** Returns the protocol for one connection manager. `stats`: http2. of downstream codecs. */
-export function h2Server(memory: Memory, options: Http2Options, stats: Scope): ServerProtocol {
+export function h2Server(memory: Memory, options: Http2Options, stats: CodecStats): ServerProtocol {
   const streams = new StepPool(memory, () => new H2ServerStream());
   return {
     connectionsTotal: HttpStats.at.downstream_cx_http2_total,

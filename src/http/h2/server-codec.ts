@@ -2,14 +2,13 @@
 
 import type { Memory } from '../../io/memory.js';
 import { Http2Stats } from '../../stats/layouts/http.js';
-import type { Scope } from '../../stats/thread-stats.js';
 import { ExchangeEnd, type ServerCodec, type ServerCodecEvents } from '../codec/connections.js';
 import type { Http2Options } from '../codec/options.js';
 import { type ByteSink, type CodecError, type RequestDecoder, ResetReason } from '../codec/streams.js';
 import { BodyKind, type HeaderBlock } from '../headers/header-block.js';
 import type { StepPool } from '../step-pool.js';
 import { isPlainPath } from './characters.js';
-import { H2Connection } from './connection.js';
+import { type CodecStats, H2Connection } from './connection.js';
 import { INVALID_PATH, SECTION_ERRORS, WRONG_LENGTH } from './errors.js';
 import { ErrorCode, MAX_STREAM_ID } from './frames.js';
 import { Section, SectionError } from './head-builder.js';
@@ -27,7 +26,7 @@ export class H2ServerCodec extends H2Connection implements ServerCodec {
   /** Streams above this one are not served: the client knows from GOAWAY. */
   #lastServed = MAX_STREAM_ID;
 
-  constructor(memory: Memory, options: Http2Options, stats: Scope, pool: StepPool<H2ServerStream>) {
+  constructor(memory: Memory, options: Http2Options, stats: CodecStats, pool: StepPool<H2ServerStream>) {
     super(memory, options, stats, true);
     this.#pool = pool;
   }
