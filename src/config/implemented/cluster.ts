@@ -20,7 +20,7 @@ export const UNBOUNDED_HASHES =
   'all requests with the same hash go to the same host, without a limit: give hosts weights, or use LEAST_REQUEST';
 const OF_HTTP = 'set it in HttpProtocolOptions, which typed_extension_protocol_options takes';
 const FULL_BUFFERS = 'only idle timeouts end streams and connections with full buffers: leave it out';
-const AS_CLIENTS = 'clients use HTTP/1.1, and so do hosts: leave it out';
+const AS_CLIENTS = 'hosts get HTTP/1.1, whatever clients use: leave it out';
 
 export const CLUSTER: ImplementedTable = {
   'envoy.config.cluster.v3.Cluster': {

@@ -94,7 +94,7 @@ t.test('ambiguous or invalid requests are refused with 400 or 426, and the conne
     'a target without slash': 'GET a HTTP/1.1\r\nhost: a\r\n\r\n',
     'an invalid method': 'G(T / HTTP/1.1\r\nhost: a\r\n\r\n',
     'a TLS hello': '\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03',
-    'the HTTP/2 preface': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+    'a preface that is not that of HTTP/2': 'PRI * HTTP/3.0\r\n\r\nSM\r\n\r\n',
   };
   const seen = upstream.requests.length;
   for (const [what, bytes] of Object.entries(bad)) {
