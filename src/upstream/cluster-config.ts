@@ -6,7 +6,7 @@
 import { callExtension } from '../common/errors/defects.js';
 import { durationMs } from '../common/time/duration.js';
 import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
-import { http1Options, httpOptions } from '../config/fields/http-options.js';
+import { http1Options, http2Options, httpOptions } from '../config/fields/http-options.js';
 import { policyMessage } from '../config/fields/load-balancing.js';
 import type {
   CircuitBreakers,
@@ -17,14 +17,20 @@ import type {
   ConfigSource,
   Endpoint_HealthCheckConfig,
   Http1ProtocolOptions,
+  Http2ProtocolOptions,
   HttpProtocolOptions,
   LbEndpoint,
   LocalityLbEndpoints,
   Metadata,
   TcpKeepalive,
 } from '../config/generated/api.js';
+<<<<<<< HEAD
 import { nameCase } from '../http/codec/name-case.js';
 import { DEFAULT_HTTP1_OPTIONS, type Http1Options } from '../http/codec/options.js';
+=======
+import { DEFAULT_HTTP1_OPTIONS, type Http1Options, type Http2Options } from '../http/codec/options.js';
+import { http2Options as http2CodecOptions } from '../http/h2/options.js';
+>>>>>>> 25117778 (h2: a client codec, and pools that multiplex)
 import { type Address, AddressKind, encodeIp, ipAddress } from '../io/addresses/address.js';
 import type { Keepalive } from '../io/shim.js';
 import { endpointHealthFlags } from './hosts/health-flags.js';
@@ -59,6 +65,8 @@ export interface ClusterSpec {
   /** TCP keepalive of the connections; undefined: none. */
   readonly keepalive: Keepalive | undefined;
   readonly http1: Http1Options;
+  /** Undefined: hosts speak HTTP/1.1. */
+  readonly http2: Http2Options | undefined;
   /** Circuit breaker thresholds of the default and of the high priority. */
   readonly thresholds: readonly [Thresholds, Thresholds];
   /** Whether the gauges remaining_… of the default and of the high priority are maintained. */
@@ -128,6 +136,7 @@ export function clusterSpec(cluster: Cluster, policies: LoadBalancingPolicies): 
     sourceAddress: source === undefined ? undefined : encodeIp(source.address ?? '', source.port_value ?? 0),
     keepalive: keepalive(cluster.upstream_connection_options?.tcp_keepalive),
     http1: clientOptions(common, http1Options(cluster).options),
+    http2: http2ClientOptions(common, http2Options(cluster)),
     thresholds: [thresholds(cluster.circuit_breakers, 'DEFAULT'), thresholds(cluster.circuit_breakers, 'HIGH')],
     trackRemaining: [
       tracksRemaining(cluster.circuit_breakers, 'DEFAULT'),
@@ -219,6 +228,15 @@ function clientOptions(common: HttpProtocolOptions, http1: Http1ProtocolOptions)
     dropsTrailers: http1.enable_trailers !== true,
     nameCase: nameCase(http1),
   };
+}
+
+function http2ClientOptions(
+  common: HttpProtocolOptions,
+  http2: Http2ProtocolOptions | undefined,
+): Http2Options | undefined {
+  if (http2 === undefined) return undefined;
+  const { dropsTrailers: _, ...limits } = clientOptions(common, {});
+  return http2CodecOptions(http2, { ...limits, flushTimeoutMs: 0 });
 }
 
 function thresholdsOf(breakers: CircuitBreakers | undefined, priority: 'DEFAULT' | 'HIGH') {

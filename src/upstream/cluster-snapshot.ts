@@ -12,6 +12,8 @@ export interface ClusterSnapshot {
   readonly block: number;
   /** cluster.<name>. */
   readonly scope: ScopeRef;
+  /** cluster.<name>.http2, if its hosts speak HTTP/2. */
+  readonly http2Scope?: ScopeRef | undefined;
   readonly hosts: HostSetData;
   /** overprovisioning_factor of the load assignment, in percent. */
   readonly overprovisioning: number;

@@ -5,6 +5,7 @@ import { knownHeader } from '../common/text/header-names.js';
 import type { Word64 } from '../common/xxh64.js';
 import type { ClientProtocol } from '../http/codec/connections.js';
 import { h1Client } from '../http/h1/protocol.js';
+import { h2Client } from '../http/h2/protocol.js';
 import type { HeaderBlock } from '../http/headers/header-block.js';
 import { addressText, decodeSockaddr } from '../io/addresses/address.js';
 import { type BufferLimits, bufferLimits } from '../io/transport/buffer-limits.js';
@@ -66,7 +67,7 @@ export class Cluster implements PooledCluster {
     this.limits = new ClusterLimits(thread.words, snapshot.block, thresholds);
     this.maintenance = thread.runtime.fraction(`upstream.maintenance_mode.${spec.name}`, {});
     this.bufferLimits = bufferLimits(spec.perConnectionBufferLimit);
-    this.protocol = h1Client(thread.memory, spec.http1);
+    this.protocol = protocolOf(thread, snapshot);
     this.picksByHash = spec.loadBalancer.picksByHash === true;
     this.#countsActiveRequests = spec.loadBalancer.countsActiveRequests === true;
     this.outliers = outlierCounting(thread, snapshot);
@@ -227,6 +228,11 @@ export function loadBalancerOf(thread: UpstreamThread, snapshot: ClusterSnapshot
   const { policies, random, runtime, words } = thread;
   const { policy, settings } = spec.loadBalancer;
   return new ClusterLoadBalancer(hosts, policies.policyNamed(policy), settings, health, words.words, random, runtime);
+}
+
+function protocolOf({ memory, stats }: UpstreamThread, { http2Scope, spec }: ClusterSnapshot): ClientProtocol {
+  if (spec.http2 === undefined || http2Scope === undefined) return h1Client(memory, spec.http1);
+  return h2Client(memory, spec.http2, stats.scope(http2Scope));
 }
 
 function makeHost({ outliers, thread }: Cluster, { hosts, scope }: ClusterSnapshot) {

@@ -7,6 +7,7 @@ import type { Schema } from '../schema/schema.js';
 import type { Problems } from '../text/problems.js';
 import { checkBindable, checkStream } from './addresses.js';
 import { checkClusters } from './clusters/clusters.js';
+import { calledClusters } from './clusters/grpc-clusters.js';
 import { checkListeners } from './listeners/listeners.js';
 import { checkOverload } from './overload.js';
 import { checkRuntime } from './runtime.js';
@@ -25,7 +26,7 @@ export function checkBootstrap(
   checkRuntime(bootstrap.layered_runtime, problems);
   checkWatchdogs(bootstrap, problems);
   checkOverload(bootstrap.overload_manager, problems);
-  checkClusters(clusters, catalog, problems);
+  checkClusters(clusters, calledClusters(bootstrap), catalog, problems);
   const known = new Set(clusters.map((cluster) => cluster?.name ?? ''));
   const http2 = clusters.filter((cluster) => cluster && speaksHttp2(cluster)).map((cluster) => cluster.name ?? '');
   const context = {

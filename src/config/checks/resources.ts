@@ -1,6 +1,5 @@
 // Checks of dynamic resources across messages: the checks of a bootstrap, for a single resource.
 
-import { speaksHttp2 } from '../fields/http-options.js';
 import type {
   Cluster,
   ClusterLoadAssignment,
@@ -28,10 +27,7 @@ export function checkResource(name: string, message: unknown, context: CheckCont
 const CHECKS: { readonly [name: string]: (message: never, context: CheckContext) => void } = {
   'envoy.config.listener.v3.Listener': (listener: Listener, context) => checkListener(listener, [], context),
   'envoy.config.cluster.v3.Cluster': (cluster: Cluster, context) => {
-    checkCluster(cluster, [], context.catalog, context.problems);
-    if (!speaksHttp2(cluster)) return;
-    const reason = "it speaks HTTP/2, which is implemented only for Baton's own gRPC calls to static clusters";
-    context.problems.error([], reason);
+    checkCluster(cluster, [], context.catalog, context.problems, false);
   },
   'envoy.config.endpoint.v3.ClusterLoadAssignment': (assignment: ClusterLoadAssignment, { problems }) =>
     checkEndpoints(assignment, [], problems),

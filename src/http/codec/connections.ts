@@ -129,8 +129,10 @@ export const enum StreamEnd {
 export interface ClientCodecEvents {
   /** Called when a stream has ended. If `reusable`, newStream() may be called at once; otherwise the connection must be closed. */
   onStreamComplete(reusable: boolean, end: StreamEnd): void;
-  /** Called when a response announces that the host closes the connection after it. */
+  /** Called when the host announces that it closes the connection after the streams in progress. */
   onCloseNotice?(): void;
+  /** Called when freeStreams may have changed without the end of a stream. */
+  onCapacityChanged?(): void;
   /** Called when the host has sent bytes behind a response, which remains valid. */
   onSurplus?(): void;
   /** Called when the host violated the protocol. Streams have already been reset; the connection must be closed. */
@@ -152,11 +154,15 @@ export interface ClientCodec extends ConnectionCodec {
   newStream(decoder: ResponseDecoder): RequestEncoder;
   /** Called when the host has reset the connection. Streams are reset, and onEnded() follows. */
   interrupted(): void;
+  /** See ServerCodec.check(). */
+  check(now: number): number;
 }
 
 /** An upstream protocol: its codecs, and the ClusterStats.at index of its connection counter. */
 export interface ClientProtocol {
   readonly connectionsTotal: number;
+  /** How many requests a new connection is expected to take at once. */
+  readonly streamsPerConnection: number;
   /** Creates the codec of a new connection. */
   codec(sink: ByteSink, events: ClientCodecEvents): ClientCodec;
 }

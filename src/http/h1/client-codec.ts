@@ -223,6 +223,10 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     this.interrupted();
   }
 
+  check(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
   interrupted(): void {
     if (this.isClosed) return;
     const { decoder } = this;

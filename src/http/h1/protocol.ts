@@ -23,6 +23,7 @@ export function h1Server(memory: Memory, options: Http1Options): ServerProtocol 
 export function h1Client(memory: Memory, options: Http1Options): ClientProtocol {
   return {
     connectionsTotal: ClusterStats.at.upstream_cx_http1_total,
+    streamsPerConnection: 1,
     codec: (sink, events) => new H1ClientCodec(memory, sink, events, options),
   };
 }

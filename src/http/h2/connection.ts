@@ -627,6 +627,19 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
     this.closeStream(stream);
   }
 
+  /** Passes on trailers, with which the received message ends. Takes over `trailers`. */
+  protected deliverTrailers(stream: H2Stream, trailers: HeaderBlock): void {
+    stream.isEndReceived = true;
+    let hasRoom = true;
+    if (trailers.size > 0) hasRoom = stream.receiveTrailers(trailers);
+    else {
+      trailers.drop();
+      stream.receive(0, 0);
+    }
+    if (!hasRoom) this.failStream(stream, ErrorCode.EnhanceYourCalm, CONNECTION_ERROR);
+    else if (stream.held === undefined) this.settle(stream);
+  }
+
   protected sendReset(streamId: number, code: ErrorCode): void {
     if (this.isClosed) return;
     this.resets.add(streamId);
@@ -671,6 +684,8 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
     if (trailers.hold()) stream.queuedTrailers = trailers;
     else this.failStream(stream, ErrorCode.EnhanceYourCalm, CONNECTION_ERROR);
   }
+
+  abstract refuseTunnel(stream: H2Stream): void;
 
   newHead(): HeaderBlock {
     return this.shared.blocks.take();

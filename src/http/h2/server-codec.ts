@@ -5,7 +5,7 @@ import { Http2Stats } from '../../stats/layouts/http.js';
 import { ExchangeEnd, type ServerCodec, type ServerCodecEvents } from '../codec/connections.js';
 import type { Http2Options } from '../codec/options.js';
 import { type ByteSink, type CodecError, type RequestDecoder, ResetReason } from '../codec/streams.js';
-import { BodyKind, type HeaderBlock } from '../headers/header-block.js';
+import { BodyKind } from '../headers/header-block.js';
 import type { StepPool } from '../step-pool.js';
 import { isPlainPath } from './characters.js';
 import { type CodecStats, H2Connection } from './connection.js';
@@ -196,19 +196,7 @@ export class H2ServerCodec extends H2Connection implements ServerCodec {
       return this.failStream(stream, ErrorCode.ProtocolError, WRONG_LENGTH);
     }
     this.stats.increment(Http2Stats.at.trailers);
-    stream.isEndReceived = true;
-    this.#deliverTrailers(stream, trailers);
-  }
-
-  #deliverTrailers(stream: H2ServerStream, trailers: HeaderBlock): void {
-    let hasRoom = true;
-    if (trailers.size > 0) hasRoom = stream.receiveTrailers(trailers);
-    else {
-      trailers.drop();
-      stream.receive(0, 0);
-    }
-    if (!hasRoom) this.failStream(stream, ErrorCode.EnhanceYourCalm, SECTION_ERRORS[SectionError.TooLarge]);
-    else if (stream.held === undefined) this.settle(stream);
+    this.deliverTrailers(stream, trailers);
   }
 
   /** Ends a request whose header section is not valid, and the connection unless it is configured to continue. */
@@ -236,6 +224,10 @@ export class H2ServerCodec extends H2Connection implements ServerCodec {
   protected override onStreamClosed(stream: H2Stream): void {
     this.#pool.release(stream as H2ServerStream);
     if (this.streams.size === 0 && !this.isClosed) this.#events.onIdle();
+  }
+
+  refuseTunnel(): void {
+    // Clients of this side send no requests.
   }
 
   protected override onGoAway(): void {

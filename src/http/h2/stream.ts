@@ -21,6 +21,8 @@ export interface StreamCarrier {
   consumed(stream: H2Stream, length: number): void;
   /** Called when the last held bytes have been delivered, or when a direction has ended. */
   settle(stream: H2Stream): void;
+  /** Resets a request for a tunnel, which is not implemented. */
+  refuseTunnel(stream: H2Stream): void;
   /** Returns an empty head, which the caller drops. */
   newHead(): HeaderBlock;
   /** Returns an empty queue. */

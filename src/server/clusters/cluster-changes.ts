@@ -52,7 +52,7 @@ export class ClusterChanges {
     const removedClusters: string[] = [];
     forEachGuarded(this.#names, 'internal error: a change of a cluster could not be sent to the workers', (name) => {
       const cluster = this.#active.get(name);
-      if (cluster?.servesTraffic) addTo(parts, cluster);
+      if (cluster !== undefined) addTo(parts, cluster);
       else removedClusters.push(name);
     });
     const retired = this.#retired;
@@ -73,10 +73,10 @@ export class ClusterChanges {
   }
 }
 
-/** Returns those clusters that serve traffic. */
+/** Returns clusters as workers receive them. */
 export function partsOf(clusters: Iterable<PrimaryCluster>): ClusterParts {
   const parts: ClusterParts = { clusters: [], packedClusters: [] };
-  for (const cluster of clusters) if (cluster.servesTraffic) addTo(parts, cluster);
+  for (const cluster of clusters) addTo(parts, cluster);
   return parts;
 }
 

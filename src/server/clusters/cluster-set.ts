@@ -195,11 +195,8 @@ export class ClusterSet {
   /** Returns why routes cannot use the cluster `name`; undefined when they can. */
   routeProblem(name: string): string | undefined {
     // A staged cluster is put into use before the configuration that refers to it.
-    const cluster = this.#active.get(name) ?? [...this.#staged.keys()].find(({ spec }) => spec.name === name);
-    if (cluster === undefined) return `unknown cluster '${name}'`;
-    return cluster.servesTraffic
-      ? undefined
-      : `cluster '${name}' speaks HTTP/2, which is implemented only for Baton's own gRPC calls`;
+    const isKnown = this.#active.has(name) || [...this.#staged.keys()].some(({ spec }) => spec.name === name);
+    return isKnown ? undefined : `unknown cluster '${name}'`;
   }
 
   /** Called when a response has reported that a host fails its health checks. */

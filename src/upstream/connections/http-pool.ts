@@ -97,7 +97,7 @@ export class HttpPool implements ConnectionPool {
       this.#free.push(connection);
     }
     // A request refused by the circuit breaker leaves the connection to the next one.
-    while (this.#firstPending !== undefined && this.#free.length > 0) {
+    while (this.#firstPending !== undefined && this.#hasFree()) {
       const next = this.#firstPending;
       this.#unlink(next);
       this.#attach(next);
@@ -110,9 +110,9 @@ export class HttpPool implements ConnectionPool {
     this.#connections--;
     this.#connecting--;
     this.cluster.limits.release(LimitKind.Connections, this.priority);
-    // Each pending connect may serve one queued request. Requests beyond that could only wait for other requests' connections:
+    // Each pending connect may serve some queued requests. Requests beyond that could only wait for other requests' connections:
     // they fail.
-    while (this.#pending > this.#connecting && this.#firstPending !== undefined) {
+    while (this.#pending > this.#expectedStreams && this.#firstPending !== undefined) {
       const request = this.#firstPending;
       this.#unlink(request);
       this.cluster.stats.increment(ClusterStats.at.upstream_rq_pending_failure_eject);
@@ -138,16 +138,21 @@ export class HttpPool implements ConnectionPool {
     this.#connectIfNeeded();
   }
 
-  /** Returns whether a connection is free. The host has not ended that one. */
+  /** Returns whether the last free connection has room. The host has not ended that one. */
   #hasFree(): boolean {
     const free = this.#free;
     while (free.length > 0) {
       const last = free[free.length - 1]!;
-      if (!last.endsInTurn) return true;
-      if (last.isIdle) last.closeEnded();
+      if (!last.endsInTurn && last.hasRoom) return true;
+      if (last.isIdle && last.endsInTurn) last.closeEnded();
       else free.pop();
     }
     return false;
+  }
+
+  /** How many requests the pending connects are expected to take. */
+  get #expectedStreams(): number {
+    return this.#connecting * this.protocol.streamsPerConnection;
   }
 
   #wait(request: PoolRequest): void {
@@ -173,11 +178,11 @@ export class HttpPool implements ConnectionPool {
   }
 
   /**
-   * Opens a connection if there are more queued requests than pending connects, unless the circuit breaker is open. A host
+   * Opens a connection if there are more queued requests than pending connects can take, unless the circuit breaker is open. A host
    * without a connection always gets one.
    */
   #connectIfNeeded(): void {
-    if (this.#pending <= this.#connecting) return;
+    if (this.#pending <= this.#expectedStreams) return;
     const { limits, spec, stats } = this.cluster;
     if (!limits.tryAcquire(LimitKind.Connections, this.priority)) {
       stats.increment(ClusterStats.at.upstream_cx_overflow);

@@ -56,6 +56,10 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   #active = 0;
   /** It has reached max_connection_duration. */
   #hasExpired = false;
+  /** It has reached max_requests_per_connection. */
+  #isUsedUp = false;
+  /** The host closes it after the requests in flight. */
+  #isEnding = false;
 
   constructor(pool: ConnectionPool) {
     super(pool.cluster, pool.host);
@@ -70,7 +74,7 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
 
   /** It can take another request. */
   get hasRoom(): boolean {
-    return this.#codec!.freeStreams > 0;
+    return this.#codec!.freeStreams > 0 && !this.#isUsedUp && !this.#hasExpired;
   }
 
   /** The host has ended the connection, and the event follows in this turn: a request would be lost. */
@@ -87,6 +91,11 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   startRequest(decoder: ResponseDecoder): RequestEncoder {
     this.#active++;
     this.#requests++;
+    const limit = this.pool.cluster.spec.maxRequestsPerConnection;
+    if (limit > 0 && this.#requests >= limit) {
+      this.#isUsedUp = true;
+      this.stats.increment(ClusterStats.at.upstream_cx_max_requests);
+    }
     return this.#codec!.newStream(decoder);
   }
 
@@ -132,20 +141,25 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     if (end !== StreamEnd.Complete && !reusable) return this.#close(end);
     const { cluster, thread } = this.pool;
     cluster.limits.release(LimitKind.Requests, this.pool.priority);
-    const limit = cluster.spec.maxRequestsPerConnection;
-    const isUsedUp = limit > 0 && this.#requests >= limit;
-    if (isUsedUp) this.stats.increment(ClusterStats.at.upstream_cx_max_requests);
     this.#active--;
     this.#idleSinceMs = thread.clock.monotonicMs;
     if (!reusable) this.close();
     // The host has ended the connection behind its response.
     else if (this.endsInTurn) return;
-    else if (isUsedUp || this.pool.isDraining || this.#checkAge()) this.closeWhenIdle();
-    else this.pool.connectionReady(this, false);
+    else if (this.#isUsedUp || this.#isEnding || this.pool.isDraining || this.#checkAge()) this.closeWhenIdle();
+    else if (this.hasRoom) this.pool.connectionReady(this, false);
   }
 
   onCloseNotice(): void {
     this.stats.increment(ClusterStats.at.upstream_cx_close_notify);
+    this.#isEnding = true;
+    // A multiplexed connection still has room in the pool's view.
+    this.pool.connectionEnding(this);
+    this.closeWhenIdle();
+  }
+
+  onCapacityChanged(): void {
+    if (this.hasRoom && !this.#isEnding && !this.pool.isDraining) this.pool.connectionReady(this, false);
   }
 
   onSurplus(): void {
@@ -172,7 +186,7 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     const { cluster, protocol, thread } = this.pool;
     this.#codec = protocol.codec(this, this);
     this.#idleSinceMs = thread.clock.monotonicMs;
-    this.#armTimer(cluster.spec.idleTimeoutMs);
+    this.#armTimer(cluster.spec.idleTimeoutMs, this.#codec.check(this.#idleSinceMs));
     this.pool.connectionReady(this, true);
   }
 
@@ -222,29 +236,31 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     for (; this.#active > 0; this.#active--) cluster.limits.release(LimitKind.Requests, priority);
   }
 
-  /** Called when the connection may have been idle for too long. */
+  /** Called when the connection may have been idle for too long, or something is due in its codec. */
   protected timerFired(): void {
-    // The request in flight is the last one.
-    if (this.#checkAge()) return this.closeWhenIdle();
     const { cluster, thread } = this.pool;
     const now = thread.clock.monotonicMs;
+    const codecLeft = this.#codec!.check(now);
+    if (this.isClosed) return;
+    // The requests in flight are the last ones.
+    if (this.#checkAge() && this.isIdle) return this.close();
     const { idleTimeoutMs } = cluster.spec;
     const idleLeft = this.isIdle ? idleTimeoutMs - (now - this.#idleSinceMs) : idleTimeoutMs;
     if (idleTimeoutMs > 0 && idleLeft <= 0) {
       this.stats.increment(ClusterStats.at.upstream_cx_idle_timeout);
       return this.close();
     }
-    this.#armTimer(idleLeft);
+    this.#armTimer(idleLeft, codecLeft);
   }
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Sets the timer to the idle timeout (`idleLeft`; 0: none) or to the maximum age, whichever is first. */
-  #armTimer(idleLeft: number): void {
+  /** Sets the timer to the first of idle timeout (`idleLeft`; 0: none), maximum age, and what is due in the codec. */
+  #armTimer(idleLeft: number, codecLeft: number): void {
     const { cluster, thread } = this.pool;
     const { maxConnectionDurationMs } = cluster.spec;
     const ageLeft = maxConnectionDurationMs - (thread.clock.monotonicMs - this.startMs);
-    const delays = [idleLeft, ageLeft].filter((delay) => delay > 0);
+    const delays = [idleLeft, ageLeft, codecLeft].filter((delay) => delay > 0 && delay < Number.POSITIVE_INFINITY);
     if (delays.length > 0) thread.wheel.reschedule(this.timer, Math.min(...delays));
   }
 
@@ -255,6 +271,7 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     if (thread.clock.monotonicMs - this.startMs < maxConnectionDurationMs) return false;
     this.stats.increment(ClusterStats.at.upstream_cx_max_duration_reached);
     this.#hasExpired = true;
+    this.pool.connectionEnding(this);
     return true;
   }
 

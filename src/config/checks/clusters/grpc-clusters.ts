@@ -1,4 +1,4 @@
-// Clusters with HTTP/2: only Baton's own gRPC calls can use them, and these have their own load balancing.
+// Clusters with HTTP/2. Those that Baton's own gRPC calls use have restrictions: calls have their own connections and load balancing.
 
 import type { ExtensionCatalog } from '../../catalog/extension.js';
 import { HTTP_OPTIONS, httpOptions } from '../../fields/http-options.js';
@@ -20,19 +20,42 @@ const WITHOUT_EFFECT = [
   'outlier_detection',
 ] as const;
 
-/** Reports fields of an HTTP/2 cluster that would have no effect. */
-export function checkGrpcCluster(cluster: Cluster, path: Path, catalog: ExtensionCatalog, problems: Problems): void {
-  const refuse = (at: Path) => {
-    const why = 'it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only';
-    problems.error(at, why, 'key');
-  };
+/** Returns the names of clusters that Baton itself calls by gRPC. */
+export function calledClusters(bootstrap: unknown): ReadonlySet<string> {
+  const names = new Set<string>();
+  addCalled(bootstrap, names);
+  return names;
+}
+
+function addCalled(value: unknown, names: Set<string>): void {
+  if (typeof value !== 'object' || value === null) return;
+  for (const [key, part] of Object.entries(value)) {
+    const name: unknown = key === 'envoy_grpc' ? (part as { cluster_name?: unknown } | null)?.cluster_name : undefined;
+    if (typeof name === 'string') names.add(name);
+    addCalled(part, names);
+  }
+}
+
+/** Reports contradictions of an HTTP/2 cluster. */
+export function checkHttp2Cluster(cluster: Cluster, path: Path, problems: Problems): void {
   const other = http1Reason(cluster);
   if (cluster.http2_protocol_options !== undefined && other !== undefined) {
     const why = `it means HTTP/2, and ${other}: leave out one of them`;
     problems.error([...path, 'http2_protocol_options'], why, 'key');
-  } else if (cluster.protocol_selection === 'USE_DOWNSTREAM_PROTOCOL') refuse([...path, 'protocol_selection']);
-  for (const field of WITHOUT_EFFECT) if (cluster[field] !== undefined) refuse([...path, field]);
+  } else if (cluster.protocol_selection === 'USE_DOWNSTREAM_PROTOCOL') {
+    problems.error([...path, 'protocol_selection'], 'it is not implemented for a cluster that speaks HTTP/2', 'key');
+  }
   checkKeepalive(cluster, path, problems);
+}
+
+/** Reports fields of an HTTP/2 cluster that have no effect on Baton's own gRPC calls. */
+export function checkCalledCluster(cluster: Cluster, path: Path, catalog: ExtensionCatalog, problems: Problems): void {
+  const refuse = (at: Path) => {
+    const why =
+      "it is not implemented for a cluster that serves Baton's own gRPC calls: give these a cluster of their own";
+    problems.error(at, why, 'key');
+  };
+  for (const field of WITHOUT_EFFECT) if (cluster[field] !== undefined) refuse([...path, field]);
   refuseSettings(cluster, path, refuse);
   const isPolicy = (typeUrl: string) => catalog.byTypeUrl(typeUrl)?.category === 'envoy.load_balancing_policies';
   if (messageNameOf(policyMessage(cluster, isPolicy)['@type']) !== ROUND_ROBIN) {

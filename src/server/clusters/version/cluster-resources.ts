@@ -4,7 +4,7 @@
 import { Priority } from '../../../common/priority.js';
 import { Kind } from '../../../stats/layout.js';
 import { ClusterStats, HostStats } from '../../../stats/layouts/cluster.js';
-import { Http1CodecStats } from '../../../stats/layouts/http.js';
+import { Http1CodecStats, Http2Stats } from '../../../stats/layouts/http.js';
 import { scopePrefix } from '../../../stats/scope-prefix.js';
 import type { StatsStore } from '../../../stats/store.js';
 import type { Scope, ScopeRef } from '../../../stats/thread-stats.js';
@@ -36,6 +36,7 @@ export class ClusterResources {
   readonly directory: HostDirectory;
   readonly #owner: ResourceOwner;
   readonly #http1: ScopeRef;
+  #http2: ScopeRef | undefined;
   readonly #membership: MembershipGauges;
   readonly #freed: () => void;
   /** Removed hosts that threads may still write to, by the prefix of their stats; undefined until the first one. */
@@ -74,6 +75,12 @@ export class ClusterResources {
       allocate: (address) => this.#allocateHost(scopePrefix(`${hostPrefix}${address}.`)),
       retire: (host) => this.#retireHost(host),
     });
+  }
+
+  /** cluster.<name>.http2, which exists from the first version on that uses HTTP/2. Throws a RangeError when memory is short. */
+  http2Scope(): ScopeRef {
+    this.#http2 ??= this.#owner.store.addScopes([{ prefix: `${this.scope.prefix}http2.`, layout: Http2Stats }])[0]!;
+    return this.#http2;
   }
 
   retain(): void {
@@ -122,6 +129,7 @@ export class ClusterResources {
         this.#callLimits?.end();
         store.removeScope(this.scope);
         store.removeScope(this.#http1);
+        if (this.#http2 !== undefined) store.removeScope(this.#http2);
         words.retireCluster(this.block, version);
         this.#freed();
       },

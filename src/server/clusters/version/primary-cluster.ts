@@ -5,6 +5,7 @@ import { speaksHttp2 } from '../../../config/fields/http-options.js';
 import type { Cluster } from '../../../config/generated/api.js';
 import type { SensitiveValue } from '../../../config/schema/sensitive.js';
 import { ClusterStats } from '../../../stats/layouts/cluster.js';
+import type { ScopeRef } from '../../../stats/thread-stats.js';
 import { type ClusterSpec, clusterSpec, discoverySpec } from '../../../upstream/cluster-config.js';
 import type { ClusterSnapshot } from '../../../upstream/cluster-snapshot.js';
 import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
@@ -40,8 +41,9 @@ export class PrimaryCluster {
   readonly config: Cluster;
   readonly origin: ClusterOrigin;
   readonly spec: ClusterSpec;
-  /** Workers use it. Hosts that speak HTTP/2 serve only gRPC calls of the primary. */
-  readonly servesTraffic: boolean;
+  /** Its hosts speak HTTP/2, and may serve gRPC calls of the primary. */
+  readonly #servesCalls: boolean;
+  readonly #http2Scope: ScopeRef | undefined;
   readonly breakers: CircuitBreakers;
   readonly membership: Membership;
   readonly discovery: HostDiscovery;
@@ -61,7 +63,8 @@ export class PrimaryCluster {
     this.config = config;
     this.origin = origin;
     this.spec = clusterSpec(config, context.policies);
-    this.servesTraffic = !speaksHttp2(config);
+    this.#servesCalls = speaksHttp2(config);
+    this.#http2Scope = this.#servesCalls ? resources.shared.http2Scope() : undefined;
     this.#specVersion = specVersion;
     this.#resources = resources;
     this.breakers = new CircuitBreakers(this.spec, resources, context.runtime);
@@ -86,7 +89,7 @@ export class PrimaryCluster {
 
   /** Puts this version into use in place of `former`, the previous one. */
   activate(former: PrimaryCluster | undefined): void {
-    if (!this.servesTraffic) this.#resources.shared.limitCalls(this.breakers.runtimeThresholds);
+    if (this.#servesCalls) this.#resources.shared.limitCalls(this.breakers.runtimeThresholds);
     if (former !== undefined) this.discovery.inheritFrom?.(former.discovery);
     this.membership.activate();
   }
@@ -111,7 +114,7 @@ export class PrimaryCluster {
 
   /** The limits of gRPC calls; undefined where workers limit requests. */
   get grpcLimits(): GrpcLimits | undefined {
-    return this.servesTraffic ? undefined : this.#resources.shared.callLimits;
+    return this.#servesCalls ? this.#resources.shared.callLimits : undefined;
   }
 
   /** Prefix of the cluster's stats. */
@@ -131,7 +134,8 @@ export class PrimaryCluster {
 
   snapshot(): ClusterSnapshot {
     const { block, scope } = this.#resources.shared;
-    return { spec: this.spec, specVersion: this.#specVersion, block, scope, ...this.membership.snapshot };
+    const http2Scope = this.#http2Scope;
+    return { spec: this.spec, specVersion: this.#specVersion, block, scope, http2Scope, ...this.membership.snapshot };
   }
 
   /** Updates the gauges of circuit breakers, for which workers only count, and of the load-balancing policy. */
