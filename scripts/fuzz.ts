@@ -1,10 +1,5 @@
-<<<<<<< HEAD
-// `npm run fuzz`: mutated traffic against a running server, first bytes of connections for listener filters, its admin port and the
-// sockets of its hot restart, then mutated configurations, for a bounded time.
-=======
-// `npm run fuzz`: mutated traffic against a running server, its admin port and the sockets of its hot restart, mutated HTTP/2 connections to
-// the codec, then mutated configurations, for a bounded time.
->>>>>>> 25117778 (h2: a client codec, and pools that multiplex)
+// `npm run fuzz`: mutated traffic against a running server, first bytes of connections for listener filters, HTTP/2 connections to the
+// codec, its admin port and the sockets of its hot restart, then mutated configurations, for a bounded time.
 //
 // Exits with status 1 if a worker died, an exception was caught, a stack trace was printed or a resource was leaked, and prints
 // the preceding inputs. The same seed produces the same mutations, but traffic may be sent in another order.
@@ -13,11 +8,8 @@ import minimist from 'minimist';
 import { Random } from '../src/common/random.js';
 import { fuzzAdmin } from './fuzz/admin.js';
 import { fuzzConfigurations } from './fuzz/configurations.js';
-<<<<<<< HEAD
 import { fuzzFirstBytes } from './fuzz/first-bytes.js';
-=======
 import { fuzzHttp2 } from './fuzz/http2.js';
->>>>>>> 25117778 (h2: a client codec, and pools that multiplex)
 import { fuzzRestart } from './fuzz/restart.js';
 import { Finding, Scope } from './fuzz/scope.js';
 import { fuzzTraffic } from './fuzz/traffic.js';
@@ -26,11 +18,7 @@ const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           for how long, an equal part of it for each (default 60)
   --seed=N              repeats a run (default: another one each time)
-<<<<<<< HEAD
-  --only=traffic|first-bytes|admin|restart|configurations
-=======
-  --only=traffic|http2|admin|restart|configurations
->>>>>>> 25117778 (h2: a client codec, and pools that multiplex)
+  --only=traffic|first-bytes|http2|admin|restart|configurations
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -46,11 +34,8 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
   console.log(`seed ${seed}, ${seconds} s`);
   const parts = [
     { name: 'traffic', fuzz: fuzzTraffic },
-<<<<<<< HEAD
     { name: 'first-bytes', fuzz: fuzzFirstBytes },
-=======
     { name: 'http2', fuzz: fuzzHttp2 },
->>>>>>> 25117778 (h2: a client codec, and pools that multiplex)
     { name: 'admin', fuzz: fuzzAdmin },
     { name: 'restart', fuzz: fuzzRestart },
     { name: 'configurations', fuzz: fuzzConfigurations },

@@ -24,13 +24,9 @@ import type {
   Metadata,
   TcpKeepalive,
 } from '../config/generated/api.js';
-<<<<<<< HEAD
 import { nameCase } from '../http/codec/name-case.js';
-import { DEFAULT_HTTP1_OPTIONS, type Http1Options } from '../http/codec/options.js';
-=======
 import { DEFAULT_HTTP1_OPTIONS, type Http1Options, type Http2Options } from '../http/codec/options.js';
 import { http2Options as http2CodecOptions } from '../http/h2/options.js';
->>>>>>> 25117778 (h2: a client codec, and pools that multiplex)
 import { type Address, AddressKind, encodeIp, ipAddress } from '../io/addresses/address.js';
 import type { Keepalive } from '../io/shim.js';
 import { endpointHealthFlags } from './hosts/health-flags.js';

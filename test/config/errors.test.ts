@@ -126,19 +126,6 @@ static_resources:
     `${CLUSTER}.transport_socket.typed_config.tls: unknown field 'tls'`,
   ],
   [
-    'traffic to a cluster for gRPC calls only',
-    `static_resources:
-  clusters:
-  - { name: collector, load_assignment: { cluster_name: collector }, http2_protocol_options: {} }
-  listeners:
-  - address: { pipe: { path: /a } }
-    filter_chains: [ { filters: [
-      { name: t, typed_config: { "@type": ${TCP_URL}, stat_prefix: t, cluster: collector } }
-      ] } ]
-`,
-    `${LISTENER}.filter_chains[0].filters[0].typed_config.cluster: cluster 'collector' speaks HTTP/2, which is implemented for Baton's own gRPC calls only: leave http2_protocol_options out of it if its hosts speak HTTP/1.1 too`,
-  ],
-  [
     'a gRPC service whose cluster uses HTTP/1.1',
     `static_resources:
   clusters:
@@ -155,10 +142,18 @@ stats_sinks:
     'a field that is not implemented for gRPC calls',
     `static_resources:
   clusters:
-  - { name: collector, load_assignment: { cluster_name: collector }, http2_protocol_options: {}, lb_policy: RANDOM, max_requests_per_connection: 1 }
+  - { name: collector, load_assignment: { cluster_name: collector }, http2_protocol_options: { max_concurrent_streams: 1 }, lb_policy: RANDOM, max_requests_per_connection: 1 }
+  - { name: traffic, load_assignment: { cluster_name: traffic }, http2_protocol_options: { max_concurrent_streams: 1 }, lb_policy: RANDOM, max_requests_per_connection: 1 }
+stats_sinks:
+- name: envoy.stat_sinks.metrics_service
+  typed_config:
+    "@type": type.googleapis.com/envoy.config.metrics.v3.MetricsServiceConfig
+    grpc_service: { envoy_grpc: { cluster_name: collector } }
 `,
-    `baton.yaml:3:117: ${CLUSTER}.max_requests_per_connection: it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only`,
-    `baton.yaml:3:98: ${CLUSTER}.lb_policy: it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only`,
+    ...['max_requests_per_connection', 'http2_protocol_options.max_concurrent_streams', 'lb_policy'].map(
+      (field) =>
+        `${CLUSTER}.${field}: it is not implemented for a cluster that serves Baton's own gRPC calls: give these a cluster of their own`,
+    ),
   ],
   [
     'keepalive settings without an interval',
@@ -624,12 +619,10 @@ static_resources:
   - { name: a, outlier_detection: { max_ejection_time: 29s } }
   - { name: b, outlier_detection: { base_ejection_time: 2s, max_ejection_time: 1.5s, monitors: [ { name: m } ] } }
   - { name: c, outlier_detection: { base_ejection_time: 400s } }
-  - { name: d, outlier_detection: {}, http2_protocol_options: {} }
 `,
     'clusters[0].outlier_detection.max_ejection_time: max_ejection_time must not be smaller than base_ejection_time, which is 30s',
     'clusters[1].outlier_detection.max_ejection_time: max_ejection_time must not be smaller than base_ejection_time, which is 2s',
     'clusters[1].outlier_detection.monitors: ',
-    'clusters[3].outlier_detection: it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only',
   ],
   [
     'a per-route configuration in place of a filter',
@@ -1097,11 +1090,6 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     load_assignment: { cluster_name: d }
     load_balancing_policy:
       policies: { typed_extension_config: { name: r, typed_config: { "@type": type.googleapis.com/${POLICIES}.round_robin.v3.RoundRobin, slow_start_config: {} } } }
-  - name: e
-    load_assignment: { cluster_name: e }
-    http2_protocol_options: {}
-    load_balancing_policy:
-      policies: { typed_extension_config: { name: r, typed_config: { "@type": type.googleapis.com/${POLICIES}.random.v3.Random } } }
 `,
     `${CLUSTER}.load_balancing_policy: none of the policies 'mine', 'subset', '' is implemented in Baton: use envoy.load_balancing_policies.least_request, envoy.load_balancing_policies.maglev, envoy.load_balancing_policies.random, envoy.load_balancing_policies.ring_hash or envoy.load_balancing_policies.round_robin`,
     'clusters[1].load_balancing_policy: it has no policies: use envoy.load_balancing_policies.least_request, ',
@@ -1112,7 +1100,6 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     `typed_config.slow_start_config: field 'slow_start_config' of ${POLICIES}.least_request.v3.LeastRequest is not implemented in Baton`,
     `typed_config.locality_lb_config: field 'locality_lb_config' of ${POLICIES}.least_request.v3.LeastRequest is not implemented in Baton`,
     `typed_config.slow_start_config: field 'slow_start_config' of ${POLICIES}.round_robin.v3.RoundRobin is not implemented in Baton`,
-    'clusters[4].load_balancing_policy: it is not implemented for a cluster that speaks HTTP/2, which serves gRPC calls only',
   ],
   [
     'invalid rings and tables, and their options with other policies',
@@ -1239,7 +1226,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
         auto_config: {}
 `,
     'use_downstream_protocol_config.http2_protocol_options: field',
-    'is not implemented in Baton: clients use HTTP/1.1, and so do hosts: leave it out',
+    'is not implemented in Baton: hosts get HTTP/1.1, whatever clients use: leave it out',
     'use_downstream_protocol_config.http3_protocol_options: field',
     'use_downstream_protocol_config.http_protocol_options.accept_http_10: it is about requests of clients',
     `clusters[1].http2_protocol_options: it means HTTP/2, and the cluster's '${HTTP_OPTIONS}' mean HTTP/1.1: leave out one of them`,

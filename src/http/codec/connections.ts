@@ -131,8 +131,8 @@ export interface ClientCodecEvents {
   onStreamComplete(reusable: boolean, end: StreamEnd): void;
   /** Called when the host announces that it closes the connection after the streams in progress. */
   onCloseNotice?(): void;
-  /** Called when freeStreams may have changed without the end of a stream. */
-  onCapacityChanged?(): void;
+  /** Called when the host has set how many streams may be open at once. */
+  onStreamLimit?(streams: number): void;
   /** Called when the host has sent bytes behind a response, which remains valid. */
   onSurplus?(): void;
   /** Called when the host violated the protocol. Streams have already been reset; the connection must be closed. */
@@ -163,6 +163,6 @@ export interface ClientProtocol {
   readonly connectionsTotal: number;
   /** How many requests a new connection is expected to take at once. */
   readonly streamsPerConnection: number;
-  /** Creates the codec of a new connection. */
-  codec(sink: ByteSink, events: ClientCodecEvents): ClientCodec;
+  /** Creates the codec of a new connection. `expectedStreams`: the limit of streams until the host sets it. */
+  codec(sink: ByteSink, events: ClientCodecEvents, expectedStreams: number): ClientCodec;
 }

@@ -20,7 +20,7 @@ import { ErrorCode, MAX_STREAM_ID, PREFACE } from './frames.js';
 import { Section, SectionError } from './head-builder.js';
 import type { H2Stream } from './stream.js';
 
-/** Streams that may be open before the host has sent its limit. */
+/** The most streams that may be open before the host has sent its limit. */
 const FIRST_STREAMS = 100;
 
 const NOT_MODIFIED = 304;
@@ -34,7 +34,7 @@ export class H2ClientCodec extends H2Connection implements ClientCodec {
   #nextStream = 1;
   /** Requests whose head has not been sent have negative numbers: streams are numbered in the order of their heads. */
   #nextUnsent = -1;
-  #hasSettings = false;
+  #streamLimit: number;
   /** The host accepts no more streams. */
   #isEnding = false;
 
@@ -45,10 +45,12 @@ export class H2ClientCodec extends H2Connection implements ClientCodec {
     options: Http2Options,
     stats: CodecStats,
     pool: StepPool<H2ClientStream>,
+    expectedStreams: number,
   ) {
     super(memory, options, stats, false);
     this.#events = events;
     this.#pool = pool;
+    this.#streamLimit = Math.min(expectedStreams, FIRST_STREAMS);
     const start = memory.scratch(PREFACE.length);
     memory.bytes.set(PREFACE, start);
     sink.send(start, PREFACE.length);
@@ -57,9 +59,7 @@ export class H2ClientCodec extends H2Connection implements ClientCodec {
 
   get freeStreams(): number {
     if (this.isClosed || this.#isEnding) return 0;
-    const { maxStreams } = this.options;
-    const limit = Math.min(maxStreams, this.#hasSettings ? this.peer.maxStreams : FIRST_STREAMS);
-    return Math.max(0, limit - this.streams.size);
+    return Math.max(0, this.#streamLimit - this.streams.size);
   }
 
   newStream(decoder: ResponseDecoder): RequestEncoder {
@@ -204,8 +204,10 @@ export class H2ClientCodec extends H2Connection implements ClientCodec {
   }
 
   protected override onPeerSettings(): void {
-    this.#hasSettings = true;
-    this.#events.onCapacityChanged?.();
+    const limit = Math.min(this.options.maxStreams, this.peer.maxStreams);
+    if (limit === this.#streamLimit) return;
+    this.#streamLimit = limit;
+    this.#events.onStreamLimit?.(limit);
   }
 
   protected override onPeerEnded(): void {

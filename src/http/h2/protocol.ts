@@ -30,6 +30,7 @@ export function h2Client(memory: Memory, options: Http2Options, stats: CodecStat
   return {
     connectionsTotal: ClusterStats.at.upstream_cx_http2_total,
     streamsPerConnection: options.maxStreams,
-    codec: (sink, events) => new H2ClientCodec(memory, sink, events, options, stats, streams),
+    codec: (sink, events, expectedStreams) =>
+      new H2ClientCodec(memory, sink, events, options, stats, streams, expectedStreams),
   };
 }

@@ -36,6 +36,7 @@ export class HttpPool implements ConnectionPool {
   readonly host: Host;
   readonly priority: Priority;
   readonly protocol: ClientProtocol;
+  streamsPerConnection: number;
   /** The host was removed: connections close after their request. */
   isDraining = false;
   /** Connections that can take a request. Each holds its index. */
@@ -51,6 +52,7 @@ export class HttpPool implements ConnectionPool {
     this.host = host;
     this.priority = priority;
     this.protocol = protocol;
+    this.streamsPerConnection = protocol.streamsPerConnection;
   }
 
   get thread(): UpstreamThread {
@@ -152,7 +154,7 @@ export class HttpPool implements ConnectionPool {
 
   /** How many requests the pending connects are expected to take. */
   get #expectedStreams(): number {
-    return this.#connecting * this.protocol.streamsPerConnection;
+    return this.#connecting * this.streamsPerConnection;
   }
 
   #wait(request: PoolRequest): void {

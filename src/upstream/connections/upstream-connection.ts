@@ -29,6 +29,8 @@ export interface ConnectionPool {
   readonly host: Host;
   readonly priority: Priority;
   readonly protocol: ClientProtocol;
+  /** How many requests a new connection is expected to take at once: as many as the host has allowed on the last one. */
+  streamsPerConnection: number;
   /** The host was removed: connections close after their request. */
   readonly isDraining: boolean;
   /** Called when the connection has connected or finished a request: it can take another one. */
@@ -158,7 +160,8 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     this.closeWhenIdle();
   }
 
-  onCapacityChanged(): void {
+  onStreamLimit(streams: number): void {
+    this.pool.streamsPerConnection = Math.max(1, streams);
     if (this.hasRoom && !this.#isEnding && !this.pool.isDraining) this.pool.connectionReady(this, false);
   }
 
@@ -184,7 +187,7 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
 
   protected connected(): void {
     const { cluster, protocol, thread } = this.pool;
-    this.#codec = protocol.codec(this, this);
+    this.#codec = protocol.codec(this, this, this.pool.streamsPerConnection);
     this.#idleSinceMs = thread.clock.monotonicMs;
     this.#armTimer(cluster.spec.idleTimeoutMs, this.#codec.check(this.#idleSinceMs));
     this.pool.connectionReady(this, true);

@@ -35,6 +35,7 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
   readonly host: Host;
   readonly priority = Priority.Default;
   readonly protocol: ClientProtocol;
+  streamsPerConnection = 1;
   readonly isDraining = false;
   readonly #caller: CallingThread;
   readonly #options: HttpCheckerOptions;
