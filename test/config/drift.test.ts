@@ -15,6 +15,7 @@ import { EXTENSIONS } from '../../src/extensions/index.js';
 const NOT_READ: { readonly [field: string]: string } = {
   'envoy.config.route.v3.Decorator.operation': 'decorators have no effect, as their row states',
   'envoy.config.route.v3.Decorator.propagate': 'decorators have no effect, as their row states',
+  'envoy.config.core.v3.SocketOption.description': 'it is for people',
   'envoy.config.core.v3.ApiConfigSource.transport_api_version': 'there is only one version',
   'envoy.config.metrics.v3.MetricsServiceConfig.transport_api_version': 'there is only one version',
   'envoy.extensions.filters.http.ext_authz.v3.ExtAuthz.transport_api_version': 'there is only one version',

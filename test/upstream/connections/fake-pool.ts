@@ -37,6 +37,7 @@ export class FakePool {
         return this.lastId;
       },
       close: (id) => void handlers.delete(id),
+      serials: { next: () => this.lastId } as Transport['serials'],
     };
     const onError = (error: unknown) => {
       throw error;
