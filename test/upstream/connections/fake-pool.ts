@@ -38,6 +38,7 @@ export class FakePool {
       },
       close: (id) => void handlers.delete(id),
       serials: { next: () => this.lastId } as Transport['serials'],
+      endsInTurn: () => false,
     };
     const onError = (error: unknown) => {
       throw error;
