@@ -12,7 +12,7 @@ const FLOORS = [
   ['io', 'common'],
   ['config'],
   ['stats', 'log'],
-  ['runtime', 'access-log'],
+  ['runtime', 'access-log', 'tls'],
   ['listener', 'http', 'upstream', 'grpc'],
   ['extensions'],
   ['admin', 'restart', 'restarter', 'xds'],
@@ -36,7 +36,12 @@ const SHIM_FACADE = 'src/io/shim.ts';
 /** The only files outside its folder that an extension may import. What it needs beyond that is added to the first one. */
 const FOR_EXTENSIONS = ['src/extensions/sdk.ts', 'src/extensions/grpc-sdk.ts', 'src/config/generated/api.ts'];
 /** Extensions that are part of the data plane and use its internals. */
-const INSIDERS = ['filters/http/router', 'filters/network/http-connection-manager', 'filters/network/tcp-proxy'];
+const INSIDERS = [
+  'filters/http/router',
+  'filters/network/http-connection-manager',
+  'filters/network/tcp-proxy',
+  'transport-sockets/tls',
+];
 
 const floorOf = new Map(FLOORS.flatMap((rooms, index) => rooms.map((room) => [room, index + 1])));
 const files = readdirSync(join(root, 'src'), { recursive: true, withFileTypes: true })

@@ -101,7 +101,9 @@ class FakeTransport implements NativeTransport {
   }
 
   firstUpstream = 0;
-  startTls(): void {}
+  startTls(): boolean {
+    return false;
+  }
   tlsState(): undefined {}
   tlsFailure(): undefined {}
   peerCertificates(): undefined {}
@@ -385,7 +387,13 @@ function buildWorker(): FakeTransport {
     name: 'http',
     config: listener,
     chains: [
-      { id: 2, config: chain, routes: packRoutes(ownRoutes(chain.filters![0]!.typed_config)!), isDefault: false },
+      {
+        id: 2,
+        config: chain,
+        routes: packRoutes(ownRoutes(chain.filters![0]!.typed_config)!),
+        isDefault: false,
+        tls: undefined,
+      },
     ],
     statToken: 'http',
     block: words.allocateListener(),

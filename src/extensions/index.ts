@@ -36,6 +36,7 @@ import { hystrixSink } from './stat-sinks/hystrix/index.js';
 import { metricsServiceSink } from './stat-sinks/metrics-service/index.js';
 import { openTelemetrySink } from './stat-sinks/open-telemetry/index.js';
 import { statsdSink } from './stat-sinks/statsd/index.js';
+import { downstreamTls, upstreamTls } from './transport-sockets/tls/index.js';
 
 export const EXTENSIONS: readonly AnyExtension[] = [
   fileAccessLog,
@@ -72,5 +73,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   metricsServiceSink,
   openTelemetrySink,
   statsdSink,
+  downstreamTls,
+  upstreamTls,
   ...NAMED,
 ];

@@ -162,11 +162,11 @@ export interface TransportOptions {
   /** Handles events [from, count). Called again with a later `from` after it has thrown. */
   onBatch(from: number, count: number): void;
   /**
-   * Judges a peer's certificate during a handshake of a context with `asksForVerdict`. `error`, an X509_V_ERR_* number, and `depth` are the
-   * result of verifying its chain; 0: it is valid, or the context has no roots. Returns the number that counts: 0 accepts. Absent: `error`
-   * counts. The function and onKeyLogged() run within a turn and must not throw; their submissions are carried out later.
+   * Judges a peer's certificate during a handshake of a context with `peerRules`. `error`, an X509_V_ERR_* number, and `depth` are the
+   * result of verifying its chain; 0: it is valid, or the context has no roots. Returns the number that counts: 0 accepts, and a negative
+   * number accepts what is not verified. Absent: `error` counts. The function and onKeyLogged() run within a turn and must not throw; their submissions are carried out later.
    */
-  onVerdict?(id: number, error: number, depth: number, der: Uint8Array): number;
+  onVerdict?(id: number, error: number, depth: number, errorText: string, der: Uint8Array, rules: string): number;
   /** Called with each line for a key log, if the context has `logsKeys`. */
   onKeyLogged?(id: number, line: string): void;
   /** High watermark and hard limit of accepted connections until Op.Watermark changes them. */
@@ -245,6 +245,8 @@ export interface TlsContextSettings {
   readonly identities: readonly TlsIdentity[];
   /** Also those that do not match the SNI. */
   readonly scansAllIdentities: boolean;
+  /** Clients without SNI fail. */
+  readonly requiresServerName: boolean;
   readonly verify: TlsVerify;
   /** Trusted certificates and CRLs in PEM form; empty: chains are not verified. */
   readonly roots: Uint8Array;
@@ -253,7 +255,10 @@ export interface TlsContextSettings {
   readonly verifyDepth: number;
   readonly checksLeafCrlOnly: boolean;
   readonly allowsExpired: boolean;
-  readonly asksForVerdict: boolean;
+  /** A server names the roots to clients that have to present a certificate. */
+  readonly sendsRootNames: boolean;
+  /** For onVerdict(), which is not called if they are ''. */
+  readonly peerRules: string;
   /** At most 32 bytes. Sessions of another value get a full handshake. */
   readonly sessionIdContext: Uint8Array;
   readonly hasTickets: boolean;
@@ -295,6 +300,8 @@ export interface TlsState {
   readonly serverName: string;
   readonly isResumed: boolean;
   readonly hasPeerCertificate: boolean;
+  /** The peer's certificate was verified, in this handshake or in that of the resumed session. */
+  readonly isPeerVerified: boolean;
   readonly sessionId: Uint8Array;
 }
 
@@ -387,10 +394,10 @@ export interface NativeTransport {
   counts(): { connections: number; listeners: number; closing: number };
   /**
    * Encrypts a connection, with a context of createTlsContext(). A client's handshake begins once it is connected. Bytes that are pending
-   * go out first, as they are; bytes that were only shown (Op.Peek) are the first of the handshake. Must be called after flush(). Throws an
-   * Error with `code`: ENOENT for a stale ID, EALREADY, EBUSY for a frozen connection.
+   * go out first, as they are; bytes that were only shown (Op.Peek) are the first of the handshake. Must be called after flush(). Returns
+   * false if there is no such context. Throws an Error with `code`: ENOENT for a stale ID, EALREADY, EBUSY for a frozen connection.
    */
-  startTls(id: number, context: number, start?: TlsStart): void;
+  startTls(id: number, context: number, start?: TlsStart): boolean;
   /** Undefined for plain connections and stale IDs. */
   tlsState(id: number): TlsState | undefined;
   /** OpenSSL's reasons for a failure, the first one first, joined by '|'; '' if there are none. */

@@ -15,6 +15,7 @@ import type { HandedOverConnection, HandOverQueue, PreparedTakeOver } from './ha
 import type { InspectedSocket } from './inspected-socket.js';
 import { type InspectionEvents, type InspectionSettings, Inspections } from './inspections.js';
 import type { FilterChain, FilterChainFinder, FilterTakeOver } from './network-filter.js';
+import { SecuringConnection } from './securing.js';
 
 export interface ActiveListenerOptions {
   id: number;
@@ -318,7 +319,10 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
       connection.handler = chain.terminal.accept(connection);
       // A no-op if it is closed; otherwise nothing else would ever close it.
       if (connection.handler === undefined) connection.close(0);
-      return connection.handler;
+      const { tls } = chain;
+      return tls === undefined || connection.handler === undefined
+        ? connection.handler
+        : SecuringConnection.begin(connection, connection.handler, tls);
     } catch (error) {
       connection.reset();
       throw error;

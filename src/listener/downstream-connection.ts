@@ -33,6 +33,8 @@ export interface ConnectionChain extends ChainIdentity {
   readonly id: number;
   /** Controls whether its connections drain: with its listener, or because an update has removed the chain. */
   readonly drain: ListenerDrain;
+  /** Connections begin with a TLS handshake. */
+  readonly isTls: boolean;
 }
 
 /** The properties of a connection that has passed listener filters, or that another process has served. */
@@ -57,6 +59,8 @@ interface SockaddrRange {
 export interface DownstreamHandler extends ConnectionHandler {
   /** The number of active requests; 0 for protocols without requests. */
   readonly activeRequests: number;
+  /** Called when the TLS handshake of the connection has finished, before its first bytes. */
+  onSecured?(): void;
   /** Called at the end of the drain time: a connection that no response can end closes now, in an orderly way. */
   onDrainEnd?(): void;
   /** Called when the listener is removed: ends the connection now, in any state. */
@@ -91,6 +95,8 @@ export class DownstreamConnection {
   place = -1;
   /** Another process has refused to take it over. */
   hasHandOverFailed = false;
+  /** Why TLS has failed (%DOWNSTREAM_TRANSPORT_FAILURE_REASON%); '' unless it has. */
+  transportFailure = '';
   /** What TLS has established. The transport socket sets it when the handshake has succeeded; undefined without TLS. */
   security: ConnectionSecurity | undefined = undefined;
   /** What listener filters have detected; undefined if that is nothing. */
@@ -270,6 +276,7 @@ export class DownstreamConnection {
     if (this.handler === undefined || this.handler.activeRequests === 0) return;
     this.#localText = this.localText;
     this.#directLocalText = this.directLocalText;
+    void this.security?.local;
   }
 
   #ended(): void {

@@ -7,6 +7,7 @@ import type { Address } from '../io/addresses/address.js';
 import type { DetectedProtocols } from '../io/tls/detected-protocols.js';
 import type { ConnectionChain, DownstreamConnection, DownstreamHandler } from './downstream-connection.js';
 import type { HandedOverConnection } from './hand-over.js';
+import type { ServerTls } from './server-tls.js';
 
 /** Whether the next filters get what this filter has seen. */
 export const enum FilterStatus {
@@ -93,6 +94,8 @@ export interface FilterChain extends ConnectionChain {
   /** The class of its connections. */
   readonly Connection: typeof DownstreamConnection;
   readonly terminal: TerminalNetworkFilter;
+  /** Undefined: its connections are plain. */
+  readonly tls: ServerTls | undefined;
 }
 
 /** Finds the chain of a connection in one version of a listener. */

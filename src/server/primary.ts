@@ -17,6 +17,7 @@ import { ServerStats } from '../stats/layouts/server.js';
 import { statsSettings } from '../stats/settings/settings.js';
 import { StatsStore } from '../stats/store.js';
 import type { Scope } from '../stats/thread-stats.js';
+import { TlsContexts } from '../tls/tls-contexts.js';
 import { DnsResolver } from '../upstream/dns/resolver.js';
 import { forgetTokenBucketThread, tokenBucketMemory } from '../upstream/shared-token-buckets.js';
 import { SharedWordsOwner } from '../upstream/shared-words.js';
@@ -54,6 +55,7 @@ export class Primary {
   readonly shim: NativeShim;
   readonly extensions = new ExtensionRegistry(EXTENSIONS);
   readonly resolver = new DnsResolver();
+  readonly tls: TlsContexts;
   readonly timers: TimerDriver;
   readonly store: StatsStore;
   readonly processStats: ProcessStats;
@@ -81,6 +83,7 @@ export class Primary {
     this.concurrency = concurrency;
     this.epoch = epoch;
     this.shim = loadShim();
+    this.tls = new TlsContexts(this.shim, bootstrap.static_resources?.secrets ?? []);
     this.timers = new TimerDriver((error) => internalError('a timer failed', error));
     const settings = statsSettings(bootstrap.stats_config, options.statsTags);
     this.store = new StatsStore({ workers: concurrency, settings });

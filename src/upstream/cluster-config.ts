@@ -29,12 +29,25 @@ import { DEFAULT_HTTP1_OPTIONS, type Http1Options, type Http2Options } from '../
 import { http2Options as http2CodecOptions } from '../http/h2/options.js';
 import { type Address, AddressKind, encodeIp, ipAddress } from '../io/addresses/address.js';
 import type { Keepalive } from '../io/shim.js';
+import type { ScopeRef } from '../stats/thread-stats.js';
 import { endpointHealthFlags } from './hosts/health-flags.js';
 import type { EndpointCheck, EndpointTraits, ResolvedEndpoint } from './hosts/host.js';
 import { DEFAULT_RETRY_BUDGET, DEFAULT_THRESHOLDS, type RetryBudget, type Thresholds } from './limits.js';
 import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from './load-balancer/health-parts.js';
 import { type LoadBalancerSpec, type LoadBalancingPolicies, loadBalancerSpec } from './load-balancer/policy.js';
 import { type OutlierSpec, outlierSpec } from './outliers/outlier-spec.js';
+
+/** The TLS of connections to the hosts of a cluster. */
+export interface ClusterTls {
+  /** Number of the context in the native engine. */
+  readonly context: number;
+  /** SNI; '' sends none. */
+  readonly serverName: string;
+  /** SNI is the host's own `hostname`, if it has one. */
+  readonly usesHostname: boolean;
+  /** cluster.<name>.ssl. */
+  readonly scope: ScopeRef;
+}
 
 /** The workers' part of a cluster's configuration; plain data. */
 export interface ClusterSpec {
@@ -77,6 +90,8 @@ export interface ClusterSpec {
   readonly closesOnHostFailure: boolean;
   /** Undefined: no outlier detection. */
   readonly outliers: OutlierSpec | undefined;
+  /** Undefined: connections to its hosts are plain. */
+  readonly tls: ClusterTls | undefined;
 }
 
 /** A configured endpoint. */
@@ -113,7 +128,7 @@ export interface DiscoverySpec {
 }
 
 /** Returns the workers' part of a checked cluster configuration. Throws AddressError for an invalid source address. */
-export function clusterSpec(cluster: Cluster, policies: LoadBalancingPolicies): ClusterSpec {
+export function clusterSpec(cluster: Cluster, policies: LoadBalancingPolicies, tls?: ClusterTls): ClusterSpec {
   const options = httpOptions(cluster);
   const common = options?.common_http_protocol_options ?? {};
   const source = cluster.upstream_bind_config?.source_address;
@@ -144,6 +159,7 @@ export function clusterSpec(cluster: Cluster, policies: LoadBalancingPolicies): 
     isHealthChecked: (cluster.health_checks?.length ?? 0) > 0,
     closesOnHostFailure: cluster.close_connections_on_host_health_failure ?? false,
     outliers: cluster.outlier_detection && outlierSpec(cluster.outlier_detection),
+    tls,
   };
 }
 

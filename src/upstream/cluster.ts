@@ -14,6 +14,7 @@ import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
 import type { DynamicCounter, Scope } from '../stats/thread-stats.js';
 import type { ClusterSpec } from './cluster-config.js';
 import type { ClusterSnapshot } from './cluster-snapshot.js';
+import { ClientTls } from './connections/client-tls.js';
 import { HttpPool, type PooledCluster } from './connections/http-pool.js';
 import { FAILING_FLAGS, UNHEALTHY_FLAGS } from './hosts/health-flags.js';
 import { Host } from './hosts/host.js';
@@ -41,6 +42,7 @@ export class Cluster implements PooledCluster {
   /** The share of requests that are refused at once (upstream.maintenance_mode). */
   readonly maintenance: RuntimeFraction;
   readonly bufferLimits: BufferLimits;
+  readonly tls: ClientTls | undefined;
   /** The protocol of connections to its hosts. */
   readonly protocol: ClientProtocol;
   /** Undefined: no outlier detection. */
@@ -68,6 +70,7 @@ export class Cluster implements PooledCluster {
     this.maintenance = thread.runtime.fraction(`upstream.maintenance_mode.${spec.name}`, {});
     this.bufferLimits = bufferLimits(spec.perConnectionBufferLimit);
     this.protocol = protocolOf(thread, snapshot);
+    this.tls = spec.tls && new ClientTls(spec.tls, thread.stats);
     this.picksByHash = spec.loadBalancer.picksByHash === true;
     this.#countsActiveRequests = spec.loadBalancer.countsActiveRequests === true;
     this.outliers = outlierCounting(thread, snapshot);

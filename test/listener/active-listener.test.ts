@@ -19,6 +19,8 @@ function chain(id: number): FilterChain {
     Connection: DownstreamConnection,
     terminal,
     drain: new ListenerDrain(undefined),
+    isTls: false,
+    tls: undefined,
     fingerprint: () => `${id}`,
   };
 }

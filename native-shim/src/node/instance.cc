@@ -210,12 +210,17 @@ napi_value Instance::call(napi_ref callback, napi_value* arguments, size_t count
   return nullptr;
 }
 
-int Instance::verdict(Id id, int error, int depth, X509* leaf) {
+int Instance::verdict(Id id, int error, int depth, X509* leaf, const std::string& rules) {
   if (verdict_ == nullptr) return error;
   HandleScope scope(env_);
-  napi_value arguments[] = {makeInt(env_, id), makeInt(env_, error), makeInt(env_, depth), makeRawText(env_, toDer(leaf))};
+  napi_value arguments[] = {makeInt(env_, id),
+                            makeInt(env_, error),
+                            makeInt(env_, depth),
+                            makeText(env_, X509_verify_cert_error_string(error)),
+                            makeRawText(env_, toDer(leaf)),
+                            makeText(env_, rules)};
   int32_t counts = X509_V_ERR_UNSPECIFIED;
-  napi_value result = call(verdict_, arguments, 4);
+  napi_value result = call(verdict_, arguments, 6);
   if (result == nullptr || napi_get_value_int32(env_, result, &counts) != napi_ok) return X509_V_ERR_UNSPECIFIED;
   return counts;
 }

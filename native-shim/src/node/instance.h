@@ -25,7 +25,7 @@ class Instance final : public BatchHandler {
   void reportException() override;
   void reportMistake(const char* what) override;
   void closed() override;
-  int verdict(Id id, int error, int depth, X509* leaf) override;
+  int verdict(Id id, int error, int depth, X509* leaf, const std::string& rules) override;
   void keyLogged(Id id, const char* line) override;
 
  private:

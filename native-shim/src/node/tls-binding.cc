@@ -48,6 +48,7 @@ bool readSettings(napi_env env, napi_value value, TlsSettings& to) {
                {"alpn", to.alpn},
                {"roots", to.roots},
                {"crl", to.crl},
+               {"peerRules", to.peerRules},
                {"sessionIdContext", to.sessionIdContext}};
   for (auto& text : texts) {
     if (!readText(env, property(env, value, text.name), text.name, text.to)) return false;
@@ -60,7 +61,8 @@ bool readSettings(napi_env env, napi_value value, TlsSettings& to) {
                {"scansAllIdentities", to.scansAllIdentities},
                {"checksLeafCrlOnly", to.checksLeafCrlOnly},
                {"allowsExpired", to.allowsExpired},
-               {"asksForVerdict", to.asksForVerdict},
+               {"sendsRootNames", to.sendsRootNames},
+               {"requiresServerName", to.requiresServerName},
                {"hasTickets", to.hasTickets},
                {"hasStatefulSessions", to.hasStatefulSessions},
                {"allowsRenegotiation", to.allowsRenegotiation},

@@ -86,6 +86,8 @@ napi_value makeTlsState(napi_env env, const TlsSession& session) {
                           makeText(env, textOr(SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name))));
   napi_set_named_property(env, made, "isResumed", makeBool(env, SSL_session_reused(ssl) == 1));
   napi_set_named_property(env, made, "hasPeerCertificate", makeBool(env, SSL_get0_peer_certificate(ssl) != nullptr));
+  const bool isVerified = SSL_get0_peer_certificate(ssl) != nullptr && SSL_get_verify_result(ssl) == X509_V_OK;
+  napi_set_named_property(env, made, "isPeerVerified", makeBool(env, isVerified));
   napi_set_named_property(env, made, "sessionId", makeRawText(env, sessionId(ssl)));
   ERR_clear_error();
   return made;

@@ -164,9 +164,9 @@ napi_value startTls(napi_env env, napi_callback_info info) {
     return nullptr;
   }
   std::shared_ptr<TlsContext> context = TlsRegistry::shared().find(number);
-  if (context == nullptr) return throwType(env, "context is not a TLS context");
+  if (context == nullptr) return makeBool(env, false);
   const int error = transport->startTls(id, std::move(context), start);
-  return error == 0 ? nullptr : throwErrno(env, "startTls", error);
+  return error == 0 ? makeBool(env, true) : throwErrno(env, "startTls", error);
 }
 
 // Calls `make` with the TLS session of a connection. Returns undefined if there is none.

@@ -60,10 +60,14 @@ std::string bytesOf(const ASN1_STRING* string) {
   return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(string)), static_cast<size_t>(ASN1_STRING_length(string))};
 }
 
-void addOtherName(const OTHERNAME* other, CertificateFacts::Name& to) {
+std::string oidText(const ASN1_OBJECT* object) {
   char oid[128];
-  const int length = OBJ_obj2txt(oid, sizeof oid, other->type_id, 1);
-  if (length > 0) to.oid.assign(oid, static_cast<size_t>(length) < sizeof oid ? static_cast<size_t>(length) : 0);
+  const int length = OBJ_obj2txt(oid, sizeof oid, object, 1);
+  return length > 0 && static_cast<size_t>(length) < sizeof oid ? std::string(oid, static_cast<size_t>(length)) : "";
+}
+
+void addOtherName(const OTHERNAME* other, CertificateFacts::Name& to) {
+  to.oid = oidText(other->type_id);
   switch (other->value->type) {
     case V_ASN1_UTF8STRING:
     case V_ASN1_IA5STRING:

@@ -42,6 +42,13 @@ int ignoreExpiry(int ok, X509_STORE_CTX* store) {
   return 1;
 }
 
+// OpenSSL's callback for the server name, which is called without one too.
+int requireServerName(SSL* ssl, int* alert, void*) {
+  if (SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name) != nullptr) return SSL_TLSEXT_ERR_OK;
+  *alert = SSL_AD_HANDSHAKE_FAILURE;
+  return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
 // OpenSSL's callback, which replaces its own verification.
 int verifyPeer(X509_STORE_CTX* store, void* context) {
   const auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
@@ -57,9 +64,13 @@ int verifyPeer(X509_STORE_CTX* store, void* context) {
       ERR_clear_error();
     }
   }
-  if (settings.asksForVerdict) error = TlsSession::of(ssl)->verdict(error, depth, X509_STORE_CTX_get0_cert(store));
+  const bool hasRules = !settings.peerRules.empty();
+  if (hasRules) error = TlsSession::of(ssl)->verdict(error, depth, X509_STORE_CTX_get0_cert(store));
+  // Sessions keep this result.
+  const bool isUnverified = hasRules ? error < 0 : settings.roots.empty();
+  if (isUnverified) error = X509_V_ERR_CERT_UNTRUSTED;
   X509_STORE_CTX_set_error(store, error);
-  return error == X509_V_OK ? 1 : 0;
+  return isUnverified || error == X509_V_OK ? 1 : 0;
 }
 
 }  // namespace
@@ -122,6 +133,9 @@ bool TlsContext::setAlgorithms(TlsMistake& mistake) {
        SSL_CTX_set1_client_sigalgs_list(context, settings_.signatureAlgorithms.c_str()) != 1)) {
     return refuse(mistake, "signatureAlgorithms");
   }
+  if (settings_.requiresServerName) {
+    SSL_CTX_set_tlsext_servername_callback(context, requireServerName);
+  }
   if (settings_.alpn.empty()) return true;
   if (settings_.isServer) {
     SSL_CTX_set_alpn_select_cb(
@@ -156,7 +170,7 @@ bool TlsContext::setVerification(TlsMistake& mistake) {
     STACK_OF(X509_NAME)* names = sk_X509_NAME_new_null();
     const int added = addToStore(store, settings_.roots, names, false);
     // The names tell clients which certificates are accepted.
-    if (settings_.isServer && added > 0) {
+    if (settings_.isServer && settings_.sendsRootNames && added > 0) {
       SSL_CTX_set_client_CA_list(context, names);
     } else {
       sk_X509_NAME_pop_free(names, X509_NAME_free);

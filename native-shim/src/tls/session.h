@@ -21,9 +21,9 @@ namespace baton {
 // Answers questions of handshakes. Called while a session reads.
 class TlsObserver {
  public:
-  // Judges the peer's certificate. `error`, an X509_V_ERR_* number, and `depth` are the result of the verification of its chain. Returns the
-  // number that counts: 0 accepts.
-  virtual int verdict(int32_t connection, int error, int depth, X509* leaf) = 0;
+  // Judges the peer's certificate by `rules`. `error`, an X509_V_ERR_* number, and `depth` are the result of the verification of its chain.
+  // Returns the number that counts: 0 accepts, and a negative number accepts what is not verified.
+  virtual int verdict(int32_t connection, int error, int depth, X509* leaf, const std::string& rules) = 0;
   // A line for a key log file.
   virtual void keyLogged(int32_t connection, const char* line) = 0;
 
@@ -81,7 +81,9 @@ class TlsSession {
   bool finish();
 
   // For OpenSSL's callbacks.
-  int verdict(int error, int depth, X509* leaf) { return observer_.verdict(connection_, error, depth, leaf); }
+  int verdict(int error, int depth, X509* leaf) {
+    return observer_.verdict(connection_, error, depth, leaf, context_->settings().peerRules);
+  }
   static void observeMessage(int isWrite, int version, int contentType, const void* bytes, size_t length, SSL* ssl, void*);
   static void logKey(const SSL* ssl, const char* line);
 

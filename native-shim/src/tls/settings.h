@@ -32,6 +32,7 @@ struct TlsSettings {
   bool prefersClientCiphers = false;
   std::vector<TlsIdentitySettings> identities;
   bool scansAllIdentities = false;
+  bool requiresServerName = false;
 
   TlsVerify verify = TlsVerify::None;
   std::string roots;
@@ -39,7 +40,8 @@ struct TlsSettings {
   int32_t verifyDepth = -1;
   bool checksLeafCrlOnly = false;
   bool allowsExpired = false;
-  bool asksForVerdict = false;
+  bool sendsRootNames = true;
+  std::string peerRules;
 
   std::string sessionIdContext;
   bool hasTickets = true;

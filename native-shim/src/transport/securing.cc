@@ -55,9 +55,9 @@ void Transport::secure(Id id, SocketRecord& connection) {
   enqueue(id, connection);
 }
 
-int Transport::verdict(int32_t connection, int error, int depth, X509* leaf) {
+int Transport::verdict(int32_t connection, int error, int depth, X509* leaf, const std::string& rules) {
   observing_ = true;
-  const int counts = handler_.verdict(connection, error, depth, leaf);
+  const int counts = handler_.verdict(connection, error, depth, leaf, rules);
   observing_ = false;
   return counts;
 }

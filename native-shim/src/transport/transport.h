@@ -37,7 +37,7 @@ class BatchHandler {
   // Called when the last handle of the transport is closed: the transport may be destroyed.
   virtual void closed() = 0;
   // Answers a handshake, within a turn. JavaScript cannot flush meanwhile.
-  virtual int verdict(Id id, int error, int depth, X509* leaf) = 0;
+  virtual int verdict(Id id, int error, int depth, X509* leaf, const std::string& rules) = 0;
   virtual void keyLogged(Id id, const char* line) = 0;
 
  protected:
@@ -169,7 +169,7 @@ class Transport final : private TlsObserver {
 
   // securing.cc
   void secure(Id id, SocketRecord& connection);
-  int verdict(int32_t connection, int error, int depth, X509* leaf) override;
+  int verdict(int32_t connection, int error, int depth, X509* leaf, const std::string& rules) override;
   void keyLogged(int32_t connection, const char* line) override;
 
   // peeking.cc

@@ -70,10 +70,7 @@ export const CLUSTER: ImplementedTable = {
     close_connections_on_host_health_failure: true,
     health_checks: true,
     outlier_detection: true,
-    transport_socket: onlyExtension(
-      'envoy.transport_sockets.raw_buffer',
-      'put a proxy that speaks TLS between Baton and the hosts',
-    ),
+    transport_socket: true,
     ...notImplemented(
       'transport_socket_matches',
       'upstream_http_protocol_options',

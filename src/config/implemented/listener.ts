@@ -1,6 +1,6 @@
 // Implemented fields of listeners, their filter chains, and TcpProxy.
 
-import { byValue, type ImplementedTable, notImplemented, onlyExtension, onlyFalse, refused } from './table.js';
+import { byValue, type ImplementedTable, notImplemented, onlyFalse, refused } from './table.js';
 
 const NO_TLV = 'the PROXY protocol is not sent to hosts: leave it out';
 const FULL_BUFFERS = 'only idle timeouts end streams and connections with full buffers: leave it out';
@@ -60,8 +60,8 @@ export const LISTENER: ImplementedTable = {
     metadata: true,
     filter_chain_match: true,
     use_proxy_proto: onlyFalse('use the listener filter envoy.filters.listener.proxy_protocol'),
-    transport_socket: onlyExtension('envoy.transport_sockets.raw_buffer', 'terminate TLS in front of Baton'),
-    ...notImplemented('transport_socket_connect_timeout'),
+    transport_socket: true,
+    transport_socket_connect_timeout: true,
   },
   'envoy.config.listener.v3.FilterChainMatch': {
     destination_port: true,

@@ -83,6 +83,10 @@ export class ServerConnection
       this.#resumeTimeouts();
     }
     http.increment(HttpStats.at.downstream_cx_active);
+    if (socket.chain.isTls) {
+      http.increment(HttpStats.at.downstream_cx_ssl_total);
+      http.increment(HttpStats.at.downstream_cx_ssl_active);
+    }
   }
 
   describe(info: StreamInfo): void {
@@ -634,6 +638,7 @@ export class ServerConnection
     stats.http.increment(HttpStats.at.downstream_cx_destroy);
     stats.http.decrement(HttpStats.at.downstream_cx_active);
     if (this.#protocol !== undefined) stats.http.decrement(this.#protocol.connectionsActive);
+    if (this.socket.chain.isTls) stats.http.decrement(HttpStats.at.downstream_cx_ssl_active);
     const lengthMs = Math.floor(thread.clock.monotonicMs - this.socket.startMonotonicMs);
     stats.http.record(HttpStats.at.downstream_cx_length_ms, lengthMs);
     this.#device?.lengthMs.record(lengthMs);

@@ -1,7 +1,7 @@
 // The handlers of a thread's connections and listeners.
 
 import type { BufferedBytes } from '../buffered-bytes.js';
-import type { ConnectStep } from '../shim.js';
+import type { CertificateFacts, ConnectStep } from '../shim.js';
 
 /** A connection that holds memory and waits for its own peer. */
 export interface Stall {
@@ -14,6 +14,15 @@ export interface Stall {
   readonly unsent: number;
   /** Ends the connection. */
   end(): void;
+}
+
+/** A peer's certificate during a handshake. See TransportOptions.onVerdict(). */
+export interface PresentedCertificate {
+  readonly error: number;
+  readonly depth: number;
+  readonly errorText: string;
+  readonly facts: CertificateFacts | undefined;
+  readonly rules: string;
 }
 
 /** Callbacks for one connection. Byte ranges are valid until the call returns. */
@@ -34,10 +43,8 @@ export interface ConnectionHandler {
   onSecured?(): void;
   /** Called when it has failed, with OpenSSL's reasons joined by '|'; '': the peer has ended it. The handler must still close the ID. */
   onHandshakeFailed?(reason: string): void;
-  /**
-   * Called during a handshake whose context asks for a verdict. See TransportOptions.onVerdict(). An exception refuses the certificate.
-   */
-  judgePeer?(error: number, depth: number, der: Uint8Array): number;
+  /** Called during a handshake whose context has rules for the peer. Returns 0 to accept it. An exception refuses it. */
+  judgePeer?(peer: PresentedCertificate): number;
   /** Called with a line for a key log. */
   onKeyLogged?(line: string): void;
   /** Called when one of the above has thrown: the handler ends its connection. Must not throw. */

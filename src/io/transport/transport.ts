@@ -109,7 +109,7 @@ export class Transport {
       hardLimit: limits.hardLimit,
       receiveLimit: limits.receiveLimit,
       reserve,
-      onVerdict: (id, error, depth, der) => this.#judge(id, error, depth, der),
+      onVerdict: (id, ...chain) => this.#judge(id, ...chain),
       onKeyLogged: (id, line) => this.#keyLogged(id, line),
     });
   }
@@ -225,11 +225,11 @@ export class Transport {
 
   /**
    * Encrypts a connection from here on: earlier submissions are sent as they are. Its handler learns how the handshake ends. `context`: a
-   * number of NativeShim.createTlsContext(). Throws an Error with `code`.
+   * number of NativeShim.createTlsContext(). Returns false if it has been released. Throws an Error with `code`.
    */
-  startTls(id: number, context: number, start?: TlsStart): void {
+  startTls(id: number, context: number, start?: TlsStart): boolean {
     this.#flush();
-    this.#native.startTls(id, context, start);
+    return this.#native.startTls(id, context, start);
   }
 
   /** Undefined for plain connections. */
@@ -536,9 +536,11 @@ export class Transport {
   }
 
   /** Called within a handshake: an exception must not get into OpenSSL. */
-  #judge(id: number, error: number, depth: number, der: Uint8Array): number {
+  #judge(id: number, error: number, depth: number, errorText: string, der: Uint8Array, rules: string): number {
     try {
-      return this.#connections[id & ID_SLOT_MASK]?.judgePeer?.(error, depth, der) ?? error;
+      const facts = this.#shim.describeCertificate(der);
+      const handler = this.#connections[id & ID_SLOT_MASK];
+      return handler?.judgePeer?.({ error, depth, errorText, facts, rules }) ?? error;
     } catch (thrown) {
       this.#reportFault(thrown, FAULT);
       return UNSPECIFIED_ERROR;

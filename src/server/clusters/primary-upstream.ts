@@ -91,7 +91,7 @@ export class PrimaryUpstream {
   }
 
   #createClusters({ runtime, sources }: UpstreamOptions): ClusterSet {
-    const { concurrency, extensions, resolver, scopes, store, timers, words } = this.#primary;
+    const { concurrency, extensions, resolver, scopes, store, timers, tls, words } = this.#primary;
     const managerStats = scopes.add('cluster_manager.', ClusterManagerStats);
     const inflated = scopes.add('thread_local_cluster_manager.main_thread.', ThreadLocalClusterManagerStats);
     for (let index = 0; index < concurrency; index++) {
@@ -99,7 +99,7 @@ export class PrimaryUpstream {
     }
     return new ClusterSet(
       {
-        ...{ store, words, resolver, timers, runtime, managerStats, inflated, sources },
+        ...{ store, words, resolver, timers, tls, runtime, managerStats, inflated, sources },
         policies: extensions,
         random: new Random(),
         now: monotonicMs,

@@ -60,9 +60,10 @@ export class ListenerSet implements ListenerEvents {
     this.#primary = primary;
     this.#stats = primary.listenerManagerStats;
     this.#publish = publish;
-    const { concurrency, extensions, scopes, shim, words } = primary;
+    const { concurrency, extensions, scopes, shim, tls, words } = primary;
     const isInHotRestart = () => primary.epoch.parentSockets !== undefined || primary.takeOver.isBeginning;
-    this.#context = { blocks: new ListenerBlocks(words), concurrency, extensions, isInHotRestart, parts, scopes, shim };
+    const blocks = new ListenerBlocks(words);
+    this.#context = { blocks, concurrency, extensions, isInHotRestart, parts, scopes, shim, tls };
     this.drains = new ListenerDrains(primary, drainDefaults, this);
     this.#rollout = new ListenerRollout(primary, this.drains.manager, publish);
     this.#present = new PresentListeners(new DrainingListeners(primary.takeOver, this.drains, this.#rollout));

@@ -6,16 +6,19 @@ import { addressText, decodeSockaddr } from '../../io/addresses/address.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
 import { ConnectStep } from '../../io/shim.js';
 import { Timer } from '../../io/time/timing-wheel.js';
+import type { ConnectionSecurity } from '../../io/tls/connection-security.js';
 import type { BufferLimits } from '../../io/transport/buffer-limits.js';
-import type { ConnectionHandler } from '../../io/transport/connection-handler.js';
+import type { ConnectionHandler, PresentedCertificate } from '../../io/transport/connection-handler.js';
 import type { Transport } from '../../io/transport/transport.js';
 import { getLogger } from '../../log/logger.js';
 import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
 import type { Scope } from '../../stats/thread-stats.js';
+import { TlsHandshake } from '../../tls/handshake.js';
 import type { ClusterSpec } from '../cluster-config.js';
 import type { Host } from '../hosts/host.js';
 import { connectFailureText, PoolFailure } from '../pool-failure.js';
 import type { UpstreamThread } from '../upstream-thread.js';
+import type { ClientTls } from './client-tls.js';
 
 const logger = getLogger('upstream');
 
@@ -26,6 +29,8 @@ export interface ConnectingCluster {
   /** cluster.<name>. */
   readonly stats: Scope;
   readonly bufferLimits: BufferLimits;
+  /** Undefined: connections are plain. */
+  readonly tls: ClientTls | undefined;
 }
 
 /** A connection that another process has made and frozen. */
@@ -67,6 +72,10 @@ export abstract class HostConnection implements ConnectionHandler {
   protected hasHostEnded = false;
   #localText = '';
   #state = State.Connecting;
+  /** What its TLS handshake has established; undefined without TLS. */
+  security: ConnectionSecurity | undefined = undefined;
+  /** Undefined without TLS. */
+  readonly #handshake: TlsHandshake | undefined;
 
   /** Begins to connect, or takes over `takenOver`. Throws, with nothing counted, when the connect cannot begin. */
   protected constructor(cluster: ConnectingCluster, host: Host, takenOver?: TakenOverConnection) {
@@ -79,6 +88,10 @@ export abstract class HostConnection implements ConnectionHandler {
     this.timer = new Timer<HostConnection>(this, onTimer);
     this.startMs = takenOver?.startMs ?? thread.clock.monotonicMs;
     this.id = takenOver?.id ?? thread.transport.connect(host.sockaddr, spec, cluster.bufferLimits, this);
+    if (cluster.tls !== undefined && takenOver === undefined) {
+      this.#handshake = new TlsHandshake(cluster.tls.stats);
+      thread.transport.startTls(this.id, cluster.tls.context, cluster.tls.start(host));
+    }
     stats.increment(ClusterStats.at.upstream_cx_active);
     host.stats.increment(HostStats.at.cx_active);
     if (takenOver !== undefined) {
@@ -176,6 +189,23 @@ export abstract class HostConnection implements ConnectionHandler {
   // ── ConnectionHandler ────────────────────────────────────────────────────────────────────────────────────────────
 
   onConnected(): void {
+    if (this.#handshake === undefined) this.#ready();
+  }
+
+  onSecured(): void {
+    this.security = this.#handshake?.secured(this.transport, this.id);
+    this.#ready();
+  }
+
+  onHandshakeFailed(reasons: string): void {
+    this.#connectFailed(PoolFailure.ConnectFailed, this.#handshake?.failed(reasons) ?? '');
+  }
+
+  judgePeer(peer: PresentedCertificate): number {
+    return this.#handshake!.judge(peer);
+  }
+
+  #ready(): void {
     const { clock, wheel } = this.#cluster.thread;
     this.#state = State.Connected;
     wheel.cancel(this.timer);

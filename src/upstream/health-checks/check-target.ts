@@ -6,6 +6,7 @@ import { bufferLimits } from '../../io/transport/buffer-limits.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { CallingThread } from '../calling-thread.js';
 import type { ClusterSpec } from '../cluster-config.js';
+import { ClientTls } from '../connections/client-tls.js';
 import type { RequestedCluster } from '../connections/upstream-connection.js';
 import { Host, type ResolvedEndpoint } from '../hosts/host.js';
 import type { HealthCheckSpec } from './health-check-spec.js';
@@ -37,8 +38,9 @@ export function checkTarget(
   endpoint: ResolvedEndpoint,
   stats: UncountedStats,
 ): CheckTarget {
+  const thread = caller.begin();
   const cluster = {
-    thread: caller.begin(),
+    thread,
     spec: {
       ...spec,
       connectTimeoutMs: check.timeoutMs,
@@ -49,6 +51,7 @@ export function checkTarget(
     stats: stats.cluster,
     limits: NO_LIMITS,
     bufferLimits: bufferLimits(spec.perConnectionBufferLimit),
+    tls: spec.tls && new ClientTls(spec.tls, thread.stats),
   };
   const described = { hostname: endpoint.hostname, zone: '', isCanary: false, metadata: undefined };
   return { cluster, host: new Host(0, described, encodeAddress(checkAddress(endpoint)), stats.host) };

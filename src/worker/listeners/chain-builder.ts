@@ -21,7 +21,16 @@ import type {
   NetworkFilterFactory,
   TerminalNetworkFilter,
 } from '../../listener/network-filter.js';
-import type { ChainSnapshot, InlineRoutesSnapshot, ListenerSnapshot, Snapshot } from '../messages/messages.js';
+import type { ServerTls } from '../../listener/server-tls.js';
+import { TlsStats } from '../../stats/layouts/tls.js';
+import { HandshakeStats } from '../../tls/handshake-stats.js';
+import type {
+  ChainSnapshot,
+  ChainTls,
+  InlineRoutesSnapshot,
+  ListenerSnapshot,
+  Snapshot,
+} from '../messages/messages.js';
 import { BATCH, isLong, type PackedRoutes, type UnpackedRoutes, unpackRoutes } from '../messages/packed-routes.js';
 import { chainFingerprint } from './chain-fingerprint.js';
 
@@ -82,7 +91,7 @@ export class ChainBuilder {
 
   *#chainSteps(
     { config: listener, drain: window, name, statToken }: ListenerSnapshot,
-    { config, id, routes }: ChainSnapshot,
+    { config, id, routes, tls }: ChainSnapshot,
   ): Generator<void, FilterChain> {
     const drain = new ListenerDrain(listener.drain_type === 'MODIFY_ONLY' ? undefined : this.#context.serverHealth);
     drain.window = window;
@@ -109,7 +118,20 @@ export class ChainBuilder {
       Connection: filters.length === 0 ? DownstreamConnection : FilteredConnection,
       terminal,
       drain,
+      isTls: tls !== undefined,
+      tls: tls && this.#tls(tls, statToken),
       fingerprint: () => chainFingerprint(listener.address, config),
+    };
+  }
+
+  #tls({ context, timeoutMs }: ChainTls, statToken: string): ServerTls {
+    const { stats, timers } = this.#context;
+    const prefix = `listener.${statToken}.ssl.`;
+    return {
+      context,
+      timeoutMs,
+      timers,
+      stats: new HandshakeStats(this.#context.scope(prefix, TlsStats), stats, prefix),
     };
   }
 

@@ -26,6 +26,16 @@ export interface ChainSnapshot {
   readonly routes: PackedRoutes | undefined;
   /** It is the default_filter_chain. */
   readonly isDefault: boolean;
+  /** Undefined: its connections are plain. */
+  readonly tls: ChainTls | undefined;
+}
+
+/** The TLS of a filter chain; `config` is without its secrets. */
+export interface ChainTls {
+  /** Number of the context in the native engine. */
+  readonly context: number;
+  /** How long a handshake may take. */
+  readonly timeoutMs: number;
 }
 
 /** A version of a listener for a worker. */

@@ -14,6 +14,7 @@ import {
   type NativeTransport,
   Op,
   SUBMISSION_STRIDE,
+  type TransportOptions,
 } from '../../../src/io/shim.js';
 import { DEFAULT_DEADLINE_MS } from '../../e2e/harness/wait-for.js';
 
@@ -44,7 +45,7 @@ export interface RigOptions {
   hardLimit?: number;
   receiveLimit?: number;
   reserve?: number;
-  onVerdict?: ((id: number, error: number, depth: number, der: Uint8Array) => number) | undefined;
+  onVerdict?: TransportOptions['onVerdict'];
   /** Called for each event. By default events are only logged in `seen`. */
   onEvent?: (event: Seen, rig: Rig) => void;
   /** Keeps no log (for tests with very many events). */

@@ -9,6 +9,7 @@ import type {
 } from '../../../src/config/generated/api.js';
 import { EXTENSIONS } from '../../../src/extensions/index.js';
 import { ExtensionRegistry } from '../../../src/extensions/registry.js';
+import { loadShim } from '../../../src/io/shim.js';
 import { TimingWheel } from '../../../src/io/time/timing-wheel.js';
 import { Runtime } from '../../../src/runtime/runtime.js';
 import { ClusterDiscovery } from '../../../src/server/clusters/cds.js';
@@ -18,6 +19,7 @@ import { InitManager } from '../../../src/server/init/init-manager.js';
 import { Snapshots } from '../../../src/server/workers/snapshots.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../../src/stats/layouts/cluster.js';
 import { StatsStore } from '../../../src/stats/store.js';
+import { TlsContexts } from '../../../src/tls/tls-contexts.js';
 import { DnsResolver } from '../../../src/upstream/dns/resolver.js';
 import { unpackCluster } from '../../../src/upstream/packed-cluster.js';
 import { SharedWordsOwner } from '../../../src/upstream/shared-words.js';
@@ -63,6 +65,7 @@ export class Clusters {
         random: new Random(1),
         runtime: new Runtime(),
         policies: new ExtensionRegistry(EXTENSIONS),
+        tls: new TlsContexts(loadShim(), []),
         now: () => this.#nowMs,
         checks: this.checks,
         outlierEvents: { write: (event) => this.outlierEvents.push(event) },

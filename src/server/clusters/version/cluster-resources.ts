@@ -5,6 +5,7 @@ import { Priority } from '../../../common/priority.js';
 import { Kind } from '../../../stats/layout.js';
 import { ClusterStats, HostStats } from '../../../stats/layouts/cluster.js';
 import { Http1CodecStats, Http2Stats } from '../../../stats/layouts/http.js';
+import { TlsFactoryStats, TlsStats } from '../../../stats/layouts/tls.js';
 import { scopePrefix } from '../../../stats/scope-prefix.js';
 import type { StatsStore } from '../../../stats/store.js';
 import type { Scope, ScopeRef } from '../../../stats/thread-stats.js';
@@ -42,6 +43,8 @@ export class ClusterResources {
   /** Removed hosts that threads may still write to, by the prefix of their stats; undefined until the first one. */
   #removedHosts: Map<string, RemovedHost> | undefined;
   #callLimits: GrpcLimits | undefined;
+  /** Undefined before the first version with TLS. */
+  #tlsScopes: readonly ScopeRef[] = [];
   #users = 0;
   #retired: { isRevived: boolean } | undefined;
 
@@ -105,6 +108,23 @@ export class ClusterResources {
     return this.#owner.words.read(limitWord(this.block, kind, priority));
   }
 
+  /** Returns cluster.<name>.ssl., adding it for the first version with TLS. Throws a RangeError when memory is short. */
+  tlsScope(): ScopeRef {
+    if (this.#tlsScopes.length === 0) {
+      const { prefix } = this.scope;
+      this.#tlsScopes = this.#owner.store.addScopes([
+        { prefix: `${prefix}ssl.`, layout: TlsStats },
+        { prefix: `${prefix}client_ssl_socket_factory.`, layout: TlsFactoryStats },
+      ]);
+    }
+    return this.#tlsScopes[0]!;
+  }
+
+  /** Calls `free` when no thread has a snapshot from before this call. */
+  whenUnused(free: () => void): void {
+    this.#owner.retire({ isRevived: false, isIdle: () => true, free });
+  }
+
   /** Sets the thresholds of gRPC calls. */
   limitCalls(thresholds: RuntimeThresholds): void {
     if (this.#callLimits !== undefined) return this.#callLimits.setThresholds(thresholds);
@@ -130,6 +150,7 @@ export class ClusterResources {
         store.removeScope(this.scope);
         store.removeScope(this.#http1);
         if (this.#http2 !== undefined) store.removeScope(this.#http2);
+        for (const scope of this.#tlsScopes) store.removeScope(scope);
         words.retireCluster(this.block, version);
         this.#freed();
       },

@@ -6,6 +6,7 @@ import type { Cluster } from '../../../config/generated/api.js';
 import type { SensitiveValue } from '../../../config/schema/sensitive.js';
 import { ClusterStats } from '../../../stats/layouts/cluster.js';
 import type { ScopeRef } from '../../../stats/thread-stats.js';
+import type { TlsContexts } from '../../../tls/tls-contexts.js';
 import { type ClusterSpec, clusterSpec, discoverySpec } from '../../../upstream/cluster-config.js';
 import type { ClusterSnapshot } from '../../../upstream/cluster-snapshot.js';
 import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
@@ -17,10 +18,12 @@ import { type DiscoveryContext, type HostDiscovery, hostDiscovery } from './host
 import { Membership, type MembershipContext } from './membership.js';
 import { PolicyGauges } from './policy-gauges.js';
 import type { VersionResources } from './version-resources.js';
+import { type VersionTls, versionTls } from './version-tls.js';
 
 export interface PrimaryClusterContext extends DiscoveryContext, MembershipContext {
   /** The available load-balancing policies. */
   readonly policies: LoadBalancingPolicies;
+  readonly tls: TlsContexts;
   /** Called when the hosts have changed and workers must be notified. */
   changed(cluster: PrimaryCluster): void;
   /** Called when the first hosts are known, and checked if health checks are configured, or when there are none. */
@@ -51,6 +54,8 @@ export class PrimaryCluster {
   readonly #resources: VersionResources;
   /** Undefined when the load-balancing policy has none. */
   readonly #policyGauges: PolicyGauges | undefined;
+  /** Undefined: connections to its hosts are plain. */
+  readonly #tls: VersionTls | undefined;
 
   /** stop() releases `resources`, or the caller if this throws. `specVersion` is unique among the versions of this cluster. */
   constructor(
@@ -62,7 +67,8 @@ export class PrimaryCluster {
   ) {
     this.config = config;
     this.origin = origin;
-    this.spec = clusterSpec(config, context.policies);
+    this.#tls = versionTls(config, resources, context.tls);
+    this.spec = clusterSpec(config, context.policies, this.#tls?.snapshot);
     this.#servesCalls = speaksHttp2(config);
     this.#http2Scope = this.#servesCalls ? resources.shared.http2Scope() : undefined;
     this.#specVersion = specVersion;
@@ -99,6 +105,7 @@ export class PrimaryCluster {
     if (!this.isInitialized) this.#resources.shared.stats.set(ClusterStats.at.warming_state, 0);
     this.discovery.stop();
     this.membership.stop();
+    if (this.#tls !== undefined) this.#resources.shared.whenUnused(this.#tls.release);
     this.#resources.release();
   }
 

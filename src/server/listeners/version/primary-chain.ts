@@ -1,10 +1,15 @@
 // One filter chain of a listener on the primary: the stat scopes of its filters, and their parts.
 
 import { callExtension } from '../../../common/errors/defects.js';
+import { durationMs } from '../../../common/time/duration.js';
 import { ownRoutes } from '../../../config/fields/own-routes.js';
-import type { FilterChain, RouteConfiguration } from '../../../config/generated/api.js';
+import type { DownstreamTlsContext, FilterChain, RouteConfiguration } from '../../../config/generated/api.js';
+import { messageNameOf } from '../../../config/schema/message-name.js';
 import type { ListenerIdentity, PrimaryPart } from '../../../extensions/factories.js';
 import type { ExtensionRegistry } from '../../../extensions/registry.js';
+import { TlsFactoryStats, TlsStats } from '../../../stats/layouts/tls.js';
+import type { ScopeRequest } from '../../../stats/store.js';
+import type { TlsContexts, TlsContextUse } from '../../../tls/tls-contexts.js';
 import type { ChainSnapshot, InlineRoutesSnapshot } from '../../../worker/messages/messages.js';
 import { type PackedRoutes, packRoutes } from '../../../worker/messages/packed-routes.js';
 import type { InitManager } from '../../init/init-manager.js';
@@ -16,6 +21,7 @@ export interface ChainContext {
   readonly extensions: ExtensionRegistry;
   readonly scopes: WorkerScopes;
   readonly parts: FilterParts;
+  readonly tls: TlsContexts;
 }
 
 export class PrimaryChain implements PublishedItem {
@@ -26,26 +32,32 @@ export class PrimaryChain implements PublishedItem {
   /** Its inline routes as last published. */
   #packed: PackedRoutes | undefined;
   readonly #part: PrimaryPart;
+  /** Undefined: its connections are plain. */
+  readonly #tls: TlsContextUse | undefined;
 
   /** `init` waits for the filters' targets. Throws, with nothing left behind, when a filter cannot be used as configured. */
   constructor(
     config: FilterChain,
     isDefault: boolean,
     listener: ListenerIdentity,
-    { extensions, parts, scopes }: ChainContext,
+    { extensions, parts, scopes, tls }: ChainContext,
     init: InitManager,
   ) {
     this.#config = config;
     this.isDefault = isDefault;
-    this.scopes = scopes.hold(
-      (config.filters ?? []).flatMap(({ typed_config: filter }) => {
+    this.scopes = scopes.hold([
+      ...(tlsContextOf(config) === undefined ? [] : tlsScopes(listener)),
+      ...(config.filters ?? []).flatMap(({ typed_config: filter }) => {
         const extension = extensions.networkFilter(filter!);
         return callExtension('scopes', extension.name, () => extension.scopes?.(filter!, listener, extensions) ?? []);
       }),
-    );
+    ]);
     try {
+      const context = tlsContextOf(config);
+      this.#tls = context && tls.server(context, config.filter_chain_match?.server_names ?? []);
       this.#part = parts.create(config, init);
     } catch (error) {
+      this.#tls?.release();
       this.scopes.discard();
       throw error;
     }
@@ -54,7 +66,10 @@ export class PrimaryChain implements PublishedItem {
   get snapshot(): ChainSnapshot {
     const { id, isDefault } = this;
     const routes = routesOf(this.#config);
-    return { id, isDefault, config: withoutRoutes(this.#config), routes: routes && this.#pack(routes) };
+    const config = withoutSecrets(withoutRoutes(this.#config));
+    const timeoutMs = durationMs(config.transport_socket_connect_timeout, HANDSHAKE_MS);
+    const tls = this.#tls && { context: this.#tls.number, timeoutMs };
+    return { id, isDefault, config, routes: routes && this.#pack(routes), tls };
   }
 
   get config(): FilterChain {
@@ -83,14 +98,41 @@ export class PrimaryChain implements PublishedItem {
 
   free(): void {
     this.#part.close();
+    this.#tls?.release();
     this.scopes.free();
   }
 
   /** Discards a chain that was never published. */
   discard(): void {
     this.#part.close();
+    this.#tls?.release();
     this.scopes.discard();
   }
+}
+
+/** Envoy's default of transport_socket_connect_timeout for servers. */
+const HANDSHAKE_MS = 15_000;
+
+const TLS = 'envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext';
+
+/** Returns undefined for plain connections. */
+function tlsContextOf({ transport_socket: socket }: FilterChain): DownstreamTlsContext | undefined {
+  const config = socket?.typed_config;
+  return config !== undefined && messageNameOf(config['@type']) === TLS ? (config as DownstreamTlsContext) : undefined;
+}
+
+function tlsScopes({ statToken }: ListenerIdentity): ScopeRequest[] {
+  return [
+    { prefix: `listener.${statToken}.ssl.`, layout: TlsStats },
+    { prefix: `listener.${statToken}.server_ssl_socket_factory.`, layout: TlsFactoryStats },
+  ];
+}
+
+/** Workers need no secrets: the primary has made the context. */
+function withoutSecrets(chain: FilterChain): FilterChain {
+  return tlsContextOf(chain) === undefined
+    ? chain
+    : { ...chain, transport_socket: { name: chain.transport_socket!.name ?? '' } };
 }
 
 /** Returns the routes in the configuration of the chain's connection manager. */

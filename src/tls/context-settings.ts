@@ -1,0 +1,203 @@
+// Converts a checked TLS context of the configuration to the settings of the native engine.
+
+import { createHash } from 'node:crypto';
+import { durationMs } from '../common/time/duration.js';
+import { readDataSource } from '../config/fields/data-source.js';
+import type {
+  CertificateValidationContext,
+  CommonTlsContext,
+  DataSource,
+  DownstreamTlsContext,
+  SubjectAltNameMatcher,
+  TlsCertificate,
+  TlsParameters,
+  UpstreamTlsContext,
+} from '../config/generated/api.js';
+import { type TlsContextSettings, type TlsIdentity, TlsVerify } from '../io/shim.js';
+import { NameType } from './certificate-names.js';
+import {
+  alpnBytes,
+  cipherList,
+  DEFAULT_CIPHERS,
+  DEFAULT_GROUPS,
+  groupList,
+  TLS13_CIPHER_SUITES,
+  versionNumber,
+} from './algorithms.js';
+import type { NameRule, PeerRules } from './peer-rules.js';
+import { readSystemRoots } from './system-roots.js';
+
+/** The secrets of a context, from wherever they come. */
+export interface TlsSecrets {
+  readonly certificates: readonly TlsCertificate[];
+  readonly validation: CertificateValidationContext | undefined;
+}
+
+/** Returns the secrets that are in the configuration itself. */
+export function inlineSecrets(context: CommonTlsContext): TlsSecrets {
+  const { combined_validation_context: combined, tls_certificates: certificates = [], validation_context } = context;
+  return { certificates, validation: validation_context ?? combined?.default_validation_context };
+}
+
+/**
+ * Returns the settings of a server. `serverNames`: those of the filter chain, whose sessions no other chain resumes.
+ * @throws BatonError for a file that cannot be read
+ */
+export function serverSettings(
+  context: DownstreamTlsContext,
+  secrets: TlsSecrets,
+  serverNames: readonly string[],
+): TlsContextSettings {
+  const settings = commonSettings(context.common_tls_context ?? {}, secrets, true);
+  const verifies = secrets.validation !== undefined;
+  const verify = context.require_client_certificate
+    ? TlsVerify.Required
+    : verifies
+      ? TlsVerify.Optional
+      : TlsVerify.None;
+  const sessionIdContext = createHash('sha256');
+  for (const { chain, pkcs12 } of settings.identities) sessionIdContext.update(sized(chain ?? pkcs12!));
+  for (const bytes of [settings.roots, settings.crl, settings.peerRules, JSON.stringify(serverNames)])
+    sessionIdContext.update(sized(bytes));
+  sessionIdContext.update(`${verify} ${settings.verifyDepth} ${settings.allowsExpired} ${settings.checksLeafCrlOnly}`);
+  return {
+    ...settings,
+    verify,
+    sessionIdContext: sessionIdContext.digest(),
+    prefersClientCiphers: context.prefer_client_ciphers ?? false,
+    scansAllIdentities: context.full_scan_certs_on_sni_mismatch ?? false,
+    requiresServerName: context.require_sni ?? false,
+    hasTickets: !(context.disable_stateless_session_resumption ?? false),
+    hasStatefulSessions: !(context.disable_stateful_session_resumption ?? false),
+    sessionSeconds: Math.round(durationMs(context.session_timeout, 0) / 1000),
+  };
+}
+
+/**
+ * Returns the settings of a client. `defaultAlpn` is offered unless the context has a list.
+ * @throws BatonError for a file that cannot be read
+ */
+export function clientSettings(
+  context: UpstreamTlsContext,
+  secrets: TlsSecrets,
+  defaultAlpn: readonly string[],
+): TlsContextSettings {
+  const settings = commonSettings(context.common_tls_context ?? {}, secrets, false);
+  return {
+    ...settings,
+    alpn: settings.alpn.length > 0 ? settings.alpn : alpnBytes(defaultAlpn),
+    verify: secrets.validation === undefined ? TlsVerify.None : TlsVerify.Required,
+    maxClientSessions: context.max_session_keys ?? 1,
+    allowsRenegotiation: context.allow_renegotiation ?? false,
+  };
+}
+
+function commonSettings(context: CommonTlsContext, secrets: TlsSecrets, isServer: boolean): TlsContextSettings {
+  const parameters = context.tls_params ?? {};
+  const { validation } = secrets;
+  return {
+    isServer,
+    ...algorithms(parameters, isServer),
+    alpn: alpnBytes(context.alpn_protocols ?? []),
+    prefersClientCiphers: false,
+    identities: secrets.certificates.map(identity),
+    scansAllIdentities: false,
+    requiresServerName: false,
+    verify: TlsVerify.None,
+    roots: rootsOf(validation),
+    crl: bytesOf(validation?.crl) ?? NONE,
+    verifyDepth: validation?.max_verify_depth ?? -1,
+    checksLeafCrlOnly: validation?.only_verify_leaf_cert_crl ?? false,
+    allowsExpired: validation?.allow_expired_certificate ?? false,
+    sendsRootNames: !(validation?.suppress_client_ca_list ?? false),
+    peerRules: validation === undefined ? '' : JSON.stringify(peerRulesOf(validation)),
+    sessionIdContext: NONE,
+    hasTickets: false,
+    hasStatefulSessions: false,
+    sessionSeconds: 0,
+    maxClientSessions: 0,
+    allowsRenegotiation: false,
+    logsKeys: false,
+  };
+}
+
+function algorithms(parameters: TlsParameters, isServer: boolean) {
+  const minVersion = versionNumber(parameters.tls_minimum_protocol_version, 0x0303);
+  const maxVersion = versionNumber(parameters.tls_maximum_protocol_version, isServer ? 0x0304 : 0x0303);
+  const { cipher_suites: ciphers = [], ecdh_curves: curves = [], signature_algorithms: signatures = [] } = parameters;
+  return {
+    minVersion,
+    maxVersion,
+    // Older versions sign with SHA-1, which OpenSSL permits only at level 0.
+    securityLevel: minVersion < 0x0303 ? 0 : 1,
+    ciphers: cipherList(ciphers.length > 0 ? ciphers : DEFAULT_CIPHERS),
+    cipherSuites: TLS13_CIPHER_SUITES,
+    groups: groupList(curves.length > 0 ? curves : DEFAULT_GROUPS),
+    signatureAlgorithms: signatures.join(':'),
+  };
+}
+
+function identity(certificate: TlsCertificate): TlsIdentity {
+  const { certificate_chain: chain, password, pkcs12, private_key: key } = certificate;
+  return {
+    chain: bytesOf(chain),
+    key: bytesOf(key),
+    pkcs12: bytesOf(pkcs12),
+    password: bytesOf(password)
+      ?.toString()
+      .replace(/\r?\n$/, ''),
+  };
+}
+
+function rootsOf(validation: CertificateValidationContext | undefined): Uint8Array {
+  if (validation?.trusted_ca !== undefined) return bytesOf(validation.trusted_ca)!;
+  return validation?.system_root_certs === undefined ? NONE : readSystemRoots();
+}
+
+/** Returns the rules of a validation context. */
+export function peerRulesOf(validation: CertificateValidationContext): PeerRules {
+  const {
+    match_subject_alt_names: untyped = [],
+    match_typed_subject_alt_names: typed = [],
+    trust_chain_verification: trust,
+    verify_certificate_hash: hashes = [],
+    verify_certificate_spki: keyHashes = [],
+  } = validation;
+  const anyType = [NameType.Dns, NameType.Uri, NameType.Email, NameType.Ip];
+  return {
+    names: [
+      ...typed.map(nameRule),
+      ...untyped.flatMap((matcher) => anyType.map((type) => ({ type, matcher, oid: '' }))),
+    ],
+    digests: hashes.map((hash) => hash.replaceAll(':', '').toLowerCase()),
+    keyDigests: keyHashes.map((hash) => Buffer.from(hash, 'base64').toString('hex')),
+    hasRoots: validation.trusted_ca !== undefined || validation.system_root_certs !== undefined,
+    acceptsUntrusted: trust === 'ACCEPT_UNTRUSTED',
+  };
+}
+
+function nameRule({ matcher, oid = '', san_type: type }: SubjectAltNameMatcher): NameRule {
+  return { type: NAME_TYPES[type ?? 'DNS'] ?? NameType.Dns, matcher: matcher ?? {}, oid };
+}
+
+const NAME_TYPES: { readonly [type: string]: NameType } = {
+  EMAIL: NameType.Email,
+  DNS: NameType.Dns,
+  URI: NameType.Uri,
+  IP_ADDRESS: NameType.Ip,
+  OTHER_NAME: NameType.Other,
+};
+
+const NONE = new Uint8Array();
+
+function bytesOf(source: DataSource | undefined): Buffer | undefined {
+  return source === undefined ? undefined : readDataSource(source);
+}
+
+/** Returns bytes after their length, so that no two lists of pieces are the same in a digest. */
+function sized(bytes: Uint8Array | string): Buffer {
+  const piece = Buffer.from(bytes);
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(piece.length);
+  return Buffer.concat([length, piece]);
+}

@@ -1,0 +1,49 @@
+// One handshake: judges the peer's certificate, counts the outcome, and describes it.
+
+import { SessionSecurity } from '../io/tls/session-security.js';
+import type { PresentedCertificate } from '../io/transport/connection-handler.js';
+import type { Transport } from '../io/transport/transport.js';
+import { groupName, versionName } from './algorithms.js';
+import { failureText } from './failure-text.js';
+import type { HandshakeStats } from './handshake-stats.js';
+import { peerRules } from './peer-rules.js';
+
+/** X509_V_ERR_SUBTREE_MINMAX: a number for which OpenSSL sends the alert certificate_unknown, as Envoy does. */
+const REFUSED = 49;
+/** See TransportOptions.onVerdict(). */
+const UNVERIFIED = -1;
+
+export class TlsHandshake {
+  readonly #stats: HandshakeStats;
+  /** DNS names, one of which the peer must have; empty: any. */
+  readonly #peerNames: readonly string[];
+  #detail = '';
+
+  constructor(stats: HandshakeStats, peerNames: readonly string[] = []) {
+    this.#stats = stats;
+    this.#peerNames = peerNames;
+  }
+
+  /** See ConnectionHandler.judgePeer(). */
+  judge({ depth, error, errorText, facts, rules }: PresentedCertificate): number {
+    const verdict = peerRules(rules).judge(error, depth, errorText, facts, this.#peerNames);
+    if (verdict.refusal !== undefined) this.#stats.refused(verdict.refusal);
+    this.#detail = verdict.detail;
+    if (verdict.isAccepted) return verdict.isVerified ? 0 : UNVERIFIED;
+    return error === 0 ? REFUSED : error;
+  }
+
+  /** Called when it has finished. Returns undefined if the connection is gone. */
+  secured(transport: Transport, id: number): SessionSecurity | undefined {
+    const state = transport.tlsState(id);
+    if (state === undefined) return undefined;
+    this.#stats.secured(state);
+    return new SessionSecurity(transport, id, state, versionName(state.version), groupName(state.group));
+  }
+
+  /** Called when it has failed. Returns the text for logs; '' if the peer has ended it. */
+  failed(reasons: string): string {
+    this.#stats.failed(reasons);
+    return failureText(reasons, this.#detail);
+  }
+}

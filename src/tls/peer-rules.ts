@@ -1,0 +1,136 @@
+// The rules for a peer's certificate that OpenSSL does not check: subject alternative names, digests, and certificates that are
+// accepted although nothing vouches for them. Rules travel to the workers as text, with the context that they belong to.
+
+import type { StringMatcher } from '../config/generated/api.js';
+import type { CertificateFacts } from '../io/shim.js';
+import { NameType, nameText } from './certificate-names.js';
+import { compileNameMatcher, type NameMatcher } from '../stats/settings/name-matcher.js';
+
+export interface NameRule {
+  readonly type: NameType;
+  readonly matcher: StringMatcher;
+  /** Of an other name, in dotted form. */
+  readonly oid: string;
+}
+
+/** In a form for JSON. */
+export interface PeerRules {
+  /** One of them must match one of the names; empty: any name is accepted. */
+  readonly names: readonly NameRule[];
+  /** SHA-256 of the certificate and of its public key, in hexadecimal. One of either must match, if there are any. */
+  readonly digests: readonly string[];
+  readonly keyDigests: readonly string[];
+  /** The chain is verified; otherwise a rule must vouch for the certificate. */
+  readonly hasRoots: boolean;
+  readonly acceptsUntrusted: boolean;
+}
+
+/** Which counter a refused certificate increments. */
+export type Refusal = 'fail_verify_error' | 'fail_verify_san' | 'fail_verify_cert_hash';
+
+export interface Verdict {
+  readonly isAccepted: boolean;
+  readonly isVerified: boolean;
+  /** Undefined unless something was wrong, which ACCEPT_UNTRUSTED may have forgiven. */
+  readonly refusal: Refusal | undefined;
+  /** As in the text of a failure; '' without refusal. */
+  readonly detail: string;
+}
+
+const UNTRUSTED: Verdict = { isAccepted: true, isVerified: false, refusal: undefined, detail: '' };
+const VERIFIED: Verdict = { isAccepted: true, isVerified: true, refusal: undefined, detail: '' };
+
+export class CompiledPeerRules {
+  readonly #rules: PeerRules;
+  readonly #matchers: readonly NameMatcher[];
+
+  /** @throws BatonError for an invalid matcher */
+  constructor(rules: PeerRules) {
+    this.#rules = rules;
+    this.#matchers = rules.names.map(({ matcher }) => compileNameMatcher(matcher));
+  }
+
+  /**
+   * Judges a certificate. `error` and `depth`: see TransportOptions.onVerdict(). `errorText`: of the error. `alsoNamed`: names of
+   * this connection, one of which must be among the DNS names of the certificate; empty: no such rule.
+   */
+  judge(
+    error: number,
+    depth: number,
+    errorText: string,
+    facts: CertificateFacts | undefined,
+    alsoNamed: readonly string[] = [],
+  ): Verdict {
+    const { acceptsUntrusted, digests, hasRoots, keyDigests } = this.#rules;
+    if (error !== 0) {
+      const detail = `X509_verify_cert: certificate verification error at depth ${depth}: ${errorText}`;
+      return this.#refused('fail_verify_error', detail);
+    }
+    if (facts === undefined) return this.#refused('fail_verify_error', 'unreadable certificate');
+    let isVerified = hasRoots;
+    const hasNameRules = this.#matchers.length > 0 || alsoNamed.length > 0;
+    if (hasNameRules) {
+      if (!this.#isNamed(facts, alsoNamed)) {
+        const names = facts.names.map(nameText).join(', ');
+        return this.#refused('fail_verify_san', `SAN matcher, certificate SANs are [${names}]`);
+      }
+      isVerified = true;
+    }
+    if (digests.length > 0 || keyDigests.length > 0) {
+      if (!digests.includes(hex(facts.sha256)) && !keyDigests.includes(hex(facts.publicKeySha256))) {
+        return this.#refused('fail_verify_cert_hash', 'cert hash and spki');
+      }
+      isVerified = true;
+    }
+    if (isVerified) return VERIFIED;
+    return acceptsUntrusted || !hasRoots ? UNTRUSTED : VERIFIED;
+  }
+
+  #refused(refusal: Refusal, what: string): Verdict {
+    const isAccepted = this.#rules.acceptsUntrusted;
+    return { isAccepted, isVerified: false, refusal, detail: `verify cert failed: ${what}` };
+  }
+
+  #isNamed(facts: CertificateFacts, alsoNamed: readonly string[]): boolean {
+    return facts.names.some((name) => {
+      const text = nameText(name);
+      const isDns = name.type === NameType.Dns;
+      if (isDns && alsoNamed.some((expected) => matchesDnsName(expected, text))) return true;
+      return this.#rules.names.some((rule, index) => {
+        if (rule.type !== name.type) return false;
+        if (rule.type === NameType.Other && rule.oid !== name.oid) return false;
+        const { exact } = rule.matcher;
+        return isDns && exact !== undefined ? matchesDnsName(exact, text) : this.#matchers[index]!.matches(text);
+      });
+    });
+  }
+}
+
+/** Returns whether a DNS name of a certificate, which may begin with `*.`, stands for `expected`. */
+export function matchesDnsName(expected: string, name: string): boolean {
+  const wanted = expected.toLowerCase();
+  const pattern = name.toLowerCase();
+  if (wanted === pattern) return true;
+  if (!pattern.startsWith('*.')) return false;
+  const dot = wanted.indexOf('.');
+  return dot > 0 && wanted.slice(dot) === pattern.slice(1);
+}
+
+function hex(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
+}
+
+/** Compiled rules by their text. A thread sees few texts, unless contexts are replaced very often. */
+const compiled = new Map<string, CompiledPeerRules>();
+const MAX_COMPILED = 1024;
+
+/** Returns the rules of a context, from their JSON text. */
+export function peerRules(text: string): CompiledPeerRules {
+  let rules = compiled.get(text);
+  if (rules === undefined) {
+    if (compiled.size >= MAX_COMPILED) compiled.clear();
+    rules = new CompiledPeerRules(JSON.parse(text) as PeerRules);
+    compiled.set(text, rules);
+  }
+  return rules;
+}

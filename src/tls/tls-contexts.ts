@@ -1,0 +1,146 @@
+// The TLS contexts of the process: the primary makes them in the native engine, and all threads use them by number.
+
+import { randomBytes } from 'node:crypto';
+import { BatonError } from '../common/errors/errors.js';
+import { readDataSource } from '../config/fields/data-source.js';
+import type {
+  CommonTlsContext,
+  DownstreamTlsContext,
+  SdsSecretConfig,
+  Secret,
+  UpstreamTlsContext,
+} from '../config/generated/api.js';
+import { loadShim, type NativeShim, type TlsContextSettings, type TlsMistake } from '../io/shim.js';
+import { clientSettings, inlineSecrets, serverSettings, type TlsSecrets } from './context-settings.js';
+
+/** A context in use. */
+export interface TlsContextUse {
+  /** For Transport.startTls(). */
+  readonly number: number;
+  /** Connections keep the context until they end. */
+  release(): void;
+}
+
+/** A mistake in a TLS context of the configuration; `path` is relative to it. */
+export interface ContextMistake {
+  readonly path: string;
+  readonly message: string;
+}
+
+const TICKET_KEY_BYTES = 80;
+const ROTATION_MS = 12 * 3_600_000;
+
+export class TlsContexts {
+  readonly #shim: NativeShim;
+  /** static_resources.secrets by name. */
+  readonly #secrets: ReadonlyMap<string, Secret>;
+  /** Keys that encrypt session tickets, the newest first; undefined: no server needs any. */
+  #ticketKeys: Buffer | undefined;
+  #rotation: NodeJS.Timeout | undefined;
+
+  constructor(shim: NativeShim, secrets: readonly Secret[]) {
+    this.#shim = shim;
+    this.#secrets = new Map(secrets.map((secret) => [secret.name ?? '', secret]));
+  }
+
+  /** Throws a BatonError CONFIG_INVALID for settings that OpenSSL refuses, and CONFIG_UNREADABLE for files. */
+  server(context: DownstreamTlsContext, serverNames: readonly string[]): TlsContextUse {
+    const settings = serverSettings(context, this.#secretsOf(context.common_tls_context ?? {}), serverNames);
+    const use = this.#make(settings);
+    const named = context.session_ticket_keys_sds_secret_config;
+    const keys = named === undefined ? context.session_ticket_keys : this.#named(named).session_ticket_keys;
+    if (keys !== undefined) {
+      const bytes = Buffer.concat((keys.keys ?? []).map((source) => readDataSource(source)));
+      this.#shim.setTicketKeys(bytes, use.number);
+    } else if (settings.hasTickets) {
+      this.#shareTicketKeys();
+    }
+    return use;
+  }
+
+  /** `defaultAlpn`: offered unless the context has a list. Throws as server() does. */
+  client(context: UpstreamTlsContext, defaultAlpn: readonly string[]): TlsContextUse {
+    return this.#make(clientSettings(context, this.#secretsOf(context.common_tls_context ?? {}), defaultAlpn));
+  }
+
+  close(): void {
+    clearInterval(this.#rotation);
+  }
+
+  #make(settings: TlsContextSettings): TlsContextUse {
+    const made = this.#shim.createTlsContext(settings);
+    if (typeof made !== 'number') {
+      const { message, path } = located(made);
+      throw new BatonError('CONFIG_INVALID', message, { where: `transport_socket.typed_config.${path}` });
+    }
+    return { number: made, release: () => this.#shim.releaseTlsContext(made) };
+  }
+
+  #secretsOf(context: CommonTlsContext): TlsSecrets {
+    const inline = inlineSecrets(context);
+    const {
+      combined_validation_context: combined,
+      tls_certificate_sds_secret_configs: certificates = [],
+      validation_context_sds_secret_config: validation = combined?.validation_context_sds_secret_config,
+    } = context;
+    const named = validation && this.#named(validation).validation_context;
+    return {
+      certificates: [...inline.certificates, ...certificates.map((name) => this.#named(name).tls_certificate ?? {})],
+      // As in Envoy: fields of the secret replace those of the default, and lists are joined.
+      validation: named === undefined ? inline.validation : { ...inline.validation, ...named },
+    };
+  }
+
+  #named({ name = '' }: SdsSecretConfig): Secret {
+    const secret = this.#secrets.get(name);
+    if (secret !== undefined) return secret;
+    throw new BatonError('CONFIG_INVALID', `Unknown static secret: ${name}`, {
+      where: 'transport_socket.typed_config',
+    });
+  }
+
+  /** Creates the keys of session tickets, which are replaced every 12 hours; the previous ones still decrypt. */
+  #shareTicketKeys(): void {
+    if (this.#ticketKeys !== undefined) return;
+    this.#rotateTicketKeys();
+    this.#rotation = setInterval(() => this.#rotateTicketKeys(), ROTATION_MS).unref();
+  }
+
+  #rotateTicketKeys(): void {
+    const previous = this.#ticketKeys?.subarray(0, TICKET_KEY_BYTES) ?? Buffer.alloc(0);
+    this.#ticketKeys = Buffer.concat([randomBytes(TICKET_KEY_BYTES), previous]);
+    this.#shim.setTicketKeys(this.#ticketKeys);
+  }
+}
+
+/** Returns what the native engine refuses in settings; undefined: it takes them. */
+export function checkSettings(settings: TlsContextSettings): ContextMistake | undefined {
+  const shim = loadShim();
+  const made = shim.createTlsContext(settings);
+  if (typeof made !== 'number') return located(made);
+  shim.releaseTlsContext(made);
+  return undefined;
+}
+
+/** The fields of the configuration that the settings come from. */
+const PATHS: { readonly [field: string]: string } = {
+  minVersion: 'common_tls_context.tls_params.tls_minimum_protocol_version',
+  maxVersion: 'common_tls_context.tls_params.tls_maximum_protocol_version',
+  ciphers: 'common_tls_context.tls_params.cipher_suites',
+  groups: 'common_tls_context.tls_params.ecdh_curves',
+  signatureAlgorithms: 'common_tls_context.tls_params.signature_algorithms',
+  alpn: 'common_tls_context.alpn_protocols',
+  roots: 'common_tls_context.validation_context.trusted_ca',
+  crl: 'common_tls_context.validation_context.crl',
+};
+
+function located({ field, reason }: TlsMistake): ContextMistake {
+  const index = /^identities(\[\d+\])$/.exec(field)?.[1];
+  if (index === undefined)
+    return { path: PATHS[field] ?? 'common_tls_context', message: `OpenSSL refuses it: ${reason}` };
+  const [part, ...rest] = reason.split(': ');
+  return {
+    path: `common_tls_context.tls_certificates${index}.${part}`,
+    message: `OpenSSL refuses it: ${rest.join(': ')}`,
+  };
+}
