@@ -14,7 +14,6 @@ import type {
   UpstreamTlsContext,
 } from '../config/generated/api.js';
 import { type TlsContextSettings, type TlsIdentity, TlsVerify } from '../io/shim.js';
-import { NameType } from './certificate-names.js';
 import {
   alpnBytes,
   cipherList,
@@ -24,6 +23,7 @@ import {
   TLS13_CIPHER_SUITES,
   versionNumber,
 } from './algorithms.js';
+import { NameType } from './certificate-names.js';
 import type { NameRule, PeerRules } from './peer-rules.js';
 import { readSystemRoots } from './system-roots.js';
 

@@ -3,8 +3,8 @@
 
 import type { StringMatcher } from '../config/generated/api.js';
 import type { CertificateFacts } from '../io/shim.js';
-import { NameType, nameText } from './certificate-names.js';
 import { compileNameMatcher, type NameMatcher } from '../stats/settings/name-matcher.js';
+import { NameType, nameText } from './certificate-names.js';
 
 export interface NameRule {
   readonly type: NameType;

@@ -95,7 +95,7 @@ export class Authority implements IssuedCertificate {
       signingKey: this.#keys.privateKey,
       entries: revoked.map((each) => ({ serialNumber: each.x509.serialNumber, revocationDate: new Date() })),
     });
-    return list.toString('pem');
+    return x509.PemConverter.encode(list.rawData, 'X509 CRL');
   }
 
   get #issuer(): Issuer {

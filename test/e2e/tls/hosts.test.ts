@@ -11,6 +11,7 @@ import {
   fileAccessLog,
   httpListener,
   httpRequest,
+  loopback,
   routeAllTo,
   startBaton,
   startTcpUpstream,
@@ -155,8 +156,11 @@ besideEnvoy('auto_host_sni sends the hostname of each endpoint', async (t, progr
     answer.end(String((request.socket as TLSSocket).servername));
   });
   const tls = clientTls({}, { sni: 'fallback.test', auto_host_sni: true });
-  const cluster = staticCluster('named', host.port, { transport_socket: tls }) as Record<string, any>;
-  cluster.load_assignment.endpoints[0].lb_endpoints[0].endpoint.hostname = 'endpoint.test';
+  const endpoint = { address: loopback(host.port), hostname: 'endpoint.test' };
+  const cluster = staticCluster('named', host.port, {
+    transport_socket: tls,
+    load_assignment: { cluster_name: 'named', endpoints: [{ lb_endpoints: [{ endpoint }] }] },
+  });
   const unnamed = staticCluster('unnamed', host.port, { transport_socket: tls });
   const baton = await startBaton(t, {
     ...program,
@@ -169,7 +173,11 @@ besideEnvoy('auto_host_sni sends the hostname of each endpoint', async (t, progr
   t.equal((await httpRequest(await baton.listenerPort('unnamed'), '/')).body, 'fallback.test');
 });
 
-for (const version of ['TLSv1_2', 'TLSv1_3']) {
+// With TLS 1.3 a session is used once, and its host sends none in a resumed handshake that ends with the response.
+for (const [version, resumed] of [
+  ['TLSv1_2', 2],
+  ['TLSv1_3', 1],
+] as const) {
   besideEnvoy(`${version}: later connections to a host resume the session of an earlier one`, async (t, program) => {
     const host = await startSecureHost(t, server, (_request, answer) => {
       answer.setHeader('connection', 'close');
@@ -190,7 +198,7 @@ for (const version of ['TLSv1_2', 'TLSv1_3']) {
     }
     await baton.waitForStats({
       'cluster.host.ssl.handshake': 3,
-      'cluster.host.ssl.session_reused': 2,
+      'cluster.host.ssl.session_reused': resumed,
       'cluster.off.ssl.handshake': 3,
       'cluster.off.ssl.session_reused': 0,
     });

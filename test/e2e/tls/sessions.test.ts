@@ -1,0 +1,66 @@
+// Resumption of TLS sessions with clients.
+
+import type { TLSSocket } from 'node:tls';
+import t from 'tap';
+import { Authority } from '../harness/certificates.js';
+import { besideEnvoy } from '../harness/envoy.js';
+import { secureConnection, serverTls, trustedCa } from './contexts.js';
+import { startHttps } from './https-proxy.js';
+
+const root = await Authority.create();
+const server = await root.issue({ names: ['server.test'] });
+const user = await (await root.issueAuthority('Intermediate')).issue({ names: ['user.test'] });
+const ca = root.certificate;
+
+/** Returns the session of a connection, after a request: tickets of TLS 1.3 come after the handshake. */
+async function sessionOf(socket: TLSSocket): Promise<Buffer> {
+  const answered = new Promise((resolve) => socket.once('data', resolve));
+  socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+  await answered;
+  return socket.getSession()!;
+}
+
+for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+  besideEnvoy(`${version} sessions resume with tickets`, async (t, program) => {
+    const { baton, port, ssl } = await startHttps(t, program, serverTls([server]));
+    const options = { ca, minVersion: version, maxVersion: version };
+    const session = await sessionOf(await secureConnection(t, port, options));
+    const again = await secureConnection(t, port, { ...options, session });
+    t.ok(again.isSessionReused());
+    await baton.waitForStats({ [`${ssl}session_reused`]: 1, [`${ssl}handshake`]: 2 });
+  });
+}
+
+t.test('workers share the keys of tickets', async (t) => {
+  const { port } = await startHttps(t, { args: ['--concurrency', '4'] }, serverTls([server]));
+  const session = await sessionOf(await secureConnection(t, port, { ca }));
+  for (let i = 0; i < 20; i++) {
+    const again = await secureConnection(t, port, { ca, session });
+    t.ok(again.isSessionReused(), `connection ${i}`);
+    again.destroy();
+  }
+});
+
+besideEnvoy('no session resumes where resumption is disabled', async (t, program) => {
+  const more = { disable_stateless_session_resumption: true, disable_stateful_session_resumption: true };
+  const { port } = await startHttps(t, program, serverTls([server], {}, more));
+  const options = { ca, maxVersion: 'TLSv1.2' } as const;
+  const socket = await secureConnection(t, port, options);
+  const session = socket.getSession()!;
+  socket.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+  await new Promise((resolve) => socket.once('data', resolve));
+  const again = await secureConnection(t, port, { ...options, session });
+  t.notOk(again.isSessionReused());
+});
+
+besideEnvoy('a client certificate that a session has proved counts in the resumed session', async (t, program) => {
+  const common = { validation_context: trustedCa(root) };
+  const tls = serverTls([server], common, { require_client_certificate: true });
+  const { baton, port, ssl } = await startHttps(t, program, tls);
+  const options = { ca, cert: user.chain, key: user.key, maxVersion: 'TLSv1.2' } as const;
+  const socket = await secureConnection(t, port, options);
+  const session = socket.getSession()!;
+  const again = await secureConnection(t, port, { ...options, session });
+  t.ok(again.isSessionReused());
+  await baton.waitForStats({ [`${ssl}session_reused`]: 1, [`${ssl}no_certificate`]: 0 });
+});
