@@ -22,8 +22,6 @@ const NOT_READ: { readonly [field: string]: string } = {
   'envoy.config.bootstrap.v3.Bootstrap.typed_dns_resolver_config': 'the only accepted extension is the default',
   'envoy.config.cluster.v3.Cluster.typed_dns_resolver_config': 'the only accepted extension is the default',
   'envoy.config.bootstrap.v3.Bootstrap.default_regex_engine': 'there is only one engine',
-  'envoy.config.listener.v3.FilterChain.transport_socket': 'the only accepted extension is the default',
-  'envoy.config.cluster.v3.Cluster.transport_socket': 'the only accepted extension is the default',
   'envoy.extensions.load_balancing_policies.least_request.v3.LeastRequest.selection_method': 'there is only one method',
   'envoy.extensions.load_balancing_policies.ring_hash.v3.RingHash.hash_function': 'there is only one function',
   'envoy.config.cluster.v3.Cluster.RingHashLbConfig.hash_function': 'there is only one function',

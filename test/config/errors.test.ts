@@ -108,11 +108,6 @@ static_resources:
     transport_socket: { name: envoy.transport_sockets.raw_buffer, typed_config: { "@type": type.googleapis.com/${TLS}.UpstreamTlsContext } }
     transport_socket_matches: [ { name: m, transport_socket: { name: envoy.transport_sockets.raw_buffer } } ]
 `,
-    ...[0, 1, 2].map(
-      (index) =>
-        `${LISTENER}.filter_chains[${index}].transport_socket: field 'transport_socket' of envoy.config.listener.v3.FilterChain is not implemented in Baton: terminate TLS in front of Baton`,
-    ),
-    `${CLUSTER}.transport_socket: field 'transport_socket' of envoy.config.cluster.v3.Cluster is not implemented in Baton: put a proxy that speaks TLS between Baton and the hosts`,
     `${CLUSTER}.transport_socket_matches: field 'transport_socket_matches' of envoy.config.cluster.v3.Cluster is not implemented in Baton`,
   ],
   [

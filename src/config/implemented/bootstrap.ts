@@ -74,7 +74,7 @@ export const BOOTSTRAP: ImplementedTable = {
   'envoy.config.bootstrap.v3.Bootstrap.StaticResources': {
     listeners: true,
     clusters: true,
-    secrets: refused('TLS is not implemented: leave it out'),
+    secrets: true,
   },
   'envoy.config.bootstrap.v3.ClusterManager': {
     local_cluster_name: refused('zone-aware routing is not implemented'),

@@ -67,6 +67,8 @@ const CALLBACK_FAILED = 'internal error: a gRPC channel failed to take the hosts
 
 /** Returns the addresses of the healthy hosts, or of all hosts if none is healthy. */
 function addressesOf(cluster: PrimaryCluster): Address[] {
+  // Channels have no TLS: what the configuration wants encrypted is not sent at all.
+  if (cluster.spec.tls !== undefined) return [];
   const all = [...cluster.hosts];
   const healthy = all.filter((host) => (host.healthFlags & UNHEALTHY_FLAGS) === 0);
   return (healthy.length > 0 ? healthy : all).map((host) => host.endpoint.address);

@@ -3,7 +3,7 @@
 import type { ExtensionCatalog } from '../../catalog/extension.js';
 import { HTTP_OPTIONS, httpOptions } from '../../fields/http-options.js';
 import { policyMessage, ROUND_ROBIN } from '../../fields/load-balancing.js';
-import type { Cluster, GrpcService } from '../../generated/api.js';
+import type { Cluster, GrpcService, TransportSocket } from '../../generated/api.js';
 import { messageNameOf } from '../../schema/message-name.js';
 import type { Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
@@ -55,6 +55,12 @@ export function checkCalledCluster(cluster: Cluster, path: Path, catalog: Extens
       "it is not implemented for a cluster that serves Baton's own gRPC calls: give these a cluster of their own";
     problems.error(at, why, 'key');
   };
+  if (cluster.transport_socket !== undefined && !isPlain(cluster.transport_socket)) {
+    problems.error(
+      [...path, 'transport_socket'],
+      "TLS is not implemented for Baton's own gRPC calls: put a local TLS proxy between Baton and the hosts",
+    );
+  }
   for (const field of WITHOUT_EFFECT) if (cluster[field] !== undefined) refuse([...path, field]);
   refuseSettings(cluster, path, refuse);
   const isPolicy = (typeUrl: string) => catalog.byTypeUrl(typeUrl)?.category === 'envoy.load_balancing_policies';
@@ -136,3 +142,9 @@ export function checkGrpcCall(service: GrpcService | undefined, path: Path, cont
   if (context.http2Clusters.has(name)) return;
   context.problems.error(at, `gRPC needs HTTP/2: give cluster '${name}' http2_protocol_options`);
 }
+
+function isPlain({ typed_config: config }: TransportSocket): boolean {
+  return config === undefined || messageNameOf(config['@type']) !== TLS_CONTEXT;
+}
+
+const TLS_CONTEXT = 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';

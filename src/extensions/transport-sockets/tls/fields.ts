@@ -81,6 +81,13 @@ const COMMON: ImplementedTable = {
     oid: true,
   },
   [`${TLS}.TlsSessionTicketKeys`]: { keys: true },
+  [`${TLS}.Secret`]: {
+    name: true,
+    tls_certificate: true,
+    session_ticket_keys: true,
+    validation_context: true,
+    generic_secret: refused('nothing uses it: leave it out'),
+  },
   [`${TLS}.SdsSecretConfig`]: {
     name: true,
     sds_config: refused('secrets are not discovered: put the secret in static_resources.secrets, or in the context'),
