@@ -8,6 +8,7 @@ import { CONFIG_SOURCE } from './config-source.js';
 import { HTTP } from './http.js';
 import { LISTENER } from './listener.js';
 import { ROUTE } from './route.js';
+import { SECRET } from './secret.js';
 import { STATS } from './stats.js';
 import { STATS_SINKS } from './stats-sinks.js';
 import {
@@ -34,6 +35,7 @@ export const IMPLEMENTED: ImplementedTable = {
   ...ACCESS_LOG,
   ...STATS,
   ...STATS_SINKS,
+  ...SECRET,
 };
 
 /** Returns the table with the rows of these extensions. */
