@@ -5,6 +5,7 @@ import { accepted, byValue, type ImplementedTable, notImplemented, refused } fro
 const TLS = 'envoy.extensions.transport_sockets.tls.v3';
 
 const VERSIONS = byValue({ TLS_AUTO: true, TLSv1_0: true, TLSv1_1: true, TLSv1_2: true, TLSv1_3: true });
+const UNUSED = 'no part of Baton uses such secrets; in Envoy only filters that name one do';
 const PROVIDERS = 'certificates come from files or from the configuration itself';
 
 export const SECRET: ImplementedTable = {
@@ -63,6 +64,7 @@ export const SECRET: ImplementedTable = {
     tls_certificate: true,
     session_ticket_keys: true,
     validation_context: true,
-    generic_secret: accepted('no part of Baton uses such secrets; in Envoy only those that name it do'),
+    generic_secret: accepted(UNUSED),
   },
+  [`${TLS}.GenericSecret`]: { secret: accepted(UNUSED), secrets: accepted(UNUSED) },
 };
