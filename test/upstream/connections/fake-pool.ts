@@ -32,7 +32,6 @@ export class FakePool {
   constructor() {
     const { clock, handlers, held } = this;
     const transport: Partial<Transport> = {
-      serials: new ConnectionSerials(),
       connect: (_remote, _from, _limits, handler) => {
         if (this.connectError !== undefined) throw this.connectError;
         handlers.set(++this.lastId, handler);
