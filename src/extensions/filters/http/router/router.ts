@@ -237,6 +237,7 @@ export class Router implements TerminalFilter, TryListener {
     info.upstreamProtocol = encoder.protocol;
     info.firstUpstreamTxMs = this.#try.startMs;
     info.upstreamLocalAddress = connection.localText;
+    info.upstreamSecurity = connection.security;
     info.upstreamRemoteAddress = info.upstreamHost;
     if (this.#isClientBlocked) this.#try.pauseResponse();
     this.#sendRequest(encoder);

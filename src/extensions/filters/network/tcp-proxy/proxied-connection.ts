@@ -221,11 +221,12 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   upstreamConnected(): void {
     this.#activeMs = this.proxy.thread.clock.monotonicMs;
     const { info } = this;
-    const { connectedMs, localText, serial, startMs } = this.#upstream!;
+    const { connectedMs, localText, security, serial, startMs } = this.#upstream!;
     info.upstreamConnectionId = serial;
     info.upstreamConnectStartMs = startMs;
     info.upstreamConnectEndMs = info.poolReadyMs = connectedMs;
     info.upstreamLocalAddress = localText;
+    info.upstreamSecurity = security;
     this.info.upstreamRemoteAddress = this.info.upstreamHost;
     this.downstream.resume();
     this.downstream.drain.handOverQueue?.add(this.downstream);
