@@ -6,7 +6,6 @@ import { h1Client } from '../../../src/http/h1/protocol.js';
 import { Memory } from '../../../src/io/memory.js';
 import { TimingWheel } from '../../../src/io/time/timing-wheel.js';
 import type { ConnectionHandler } from '../../../src/io/transport/connection-handler.js';
-import { ConnectionSerials } from '../../../src/io/transport/connection-serials.js';
 import type { Transport } from '../../../src/io/transport/transport.js';
 import { ClusterStats, HostStats } from '../../../src/stats/layouts/cluster.js';
 import { HttpPool, type PooledCluster, type PoolRequest } from '../../../src/upstream/connections/http-pool.js';
