@@ -107,6 +107,7 @@ class FakeTransport implements NativeTransport {
   tlsState(): undefined {}
   tlsFailure(): undefined {}
   peerCertificates(): undefined {}
+  peerIssuer(): undefined {}
   ownCertificate(): undefined {}
   connect(): number {
     const id = this.#next++;

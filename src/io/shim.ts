@@ -404,6 +404,8 @@ export interface NativeTransport {
   tlsFailure(id: number): string | undefined;
   /** The peer's certificates in DER form, its own first; empty if it has presented none. */
   peerCertificates(id: number): Uint8Array[] | undefined;
+  /** The certificate that has issued the peer's, in the verified chain. Undefined in resumed sessions, and if nothing was verified. */
+  peerIssuer(id: number): Uint8Array | undefined;
   /** The own certificate in DER form. */
   ownCertificate(id: number): Uint8Array | undefined;
   /** Returns whether a listener has had AcceptFailed and has accepted no connection since, although connections are waiting. */

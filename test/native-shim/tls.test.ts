@@ -235,6 +235,7 @@ t.test('a client certificate is required, verified and reported', async (t) => {
   const certificates = rig.transport.peerCertificates(id)!;
   t.equal(certificates.length, 2);
   t.match(shim.describeCertificate(certificates[0]!), { subject: 'CN=user.test', issuer: 'CN=Test Intermediate' });
+  t.match(shim.describeCertificate(rig.transport.peerIssuer(id)!), { subject: 'CN=Test Intermediate' });
   const names = shim.describeCertificate(certificates[0]!)!.names;
   t.same(
     names.map(({ type, value }) => [type, Buffer.from(value).toString()]),

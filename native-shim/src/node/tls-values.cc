@@ -110,6 +110,11 @@ napi_value makePeerCertificates(napi_env env, const TlsSession& session) {
   return made;
 }
 
+napi_value makePeerIssuer(napi_env env, const TlsSession& session) {
+  const STACK_OF(X509)* chain = SSL_get0_verified_chain(session.ssl());
+  return chain == nullptr || sk_X509_num(chain) < 2 ? nullptr : makeRawText(env, toDer(sk_X509_value(chain, 1)));
+}
+
 napi_value makeOwnCertificate(napi_env env, const TlsSession& session) {
   X509* own = SSL_get_certificate(session.ssl());
   return own == nullptr ? nullptr : makeRawText(env, toDer(own));

@@ -22,6 +22,8 @@ napi_value makeDouble(napi_env env, double value);
 napi_value makeTlsState(napi_env env, const TlsSession& session);
 // The certificates of the peer in DER form, its own first.
 napi_value makePeerCertificates(napi_env env, const TlsSession& session);
+// The certificate in DER form that has issued the peer's, in the verified chain; undefined if there is none.
+napi_value makePeerIssuer(napi_env env, const TlsSession& session);
 // The own certificate in DER form; undefined if there is none.
 napi_value makeOwnCertificate(napi_env env, const TlsSession& session);
 

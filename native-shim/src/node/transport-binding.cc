@@ -183,6 +183,8 @@ napi_value tlsState(napi_env env, napi_callback_info info) { return ofTls(env, i
 
 napi_value peerCertificates(napi_env env, napi_callback_info info) { return ofTls(env, info, makePeerCertificates); }
 
+napi_value peerIssuer(napi_env env, napi_callback_info info) { return ofTls(env, info, makePeerIssuer); }
+
 napi_value ownCertificate(napi_env env, napi_callback_info info) { return ofTls(env, info, makeOwnCertificate); }
 
 napi_value tlsFailure(napi_env env, napi_callback_info info) {
@@ -273,7 +275,7 @@ napi_value createTransport(napi_env env, napi_callback_info info) {
       method("counts", counts),                 method("keepAlive", keepAlive),
       method("isStarved", isStarved),           method("close", close),
       method("startTls", startTls),             method("tlsState", tlsState),
-      method("peerCertificates", peerCertificates),
+      method("peerCertificates", peerCertificates), method("peerIssuer", peerIssuer),
       method("ownCertificate", ownCertificate), method("tlsFailure", tlsFailure)};
   const Arguments arguments(env, info);
   napi_valuetype type = napi_undefined;

@@ -14,6 +14,7 @@ export class SessionSecurity implements ConnectionSecurity {
   readonly isResumed: boolean;
   readonly isPeerVerified: boolean;
   readonly peerChain: readonly Certificate[];
+  readonly peerIssuer: CertificateFacts | undefined;
   readonly #sessionId: Uint8Array;
   readonly #transport: Transport;
   readonly #id: number;
@@ -33,6 +34,8 @@ export class SessionSecurity implements ConnectionSecurity {
     this.peerChain = state.hasPeerCertificate
       ? transport.peerCertificates(id).map((der) => new Certificate(der))
       : NONE;
+    const issuer = state.isPeerVerified ? transport.peerIssuer(id) : undefined;
+    this.peerIssuer = issuer && new Certificate(issuer);
   }
 
   get sessionId(): string {
@@ -41,10 +44,6 @@ export class SessionSecurity implements ConnectionSecurity {
 
   get peer(): CertificateFacts | undefined {
     return this.peerChain[0];
-  }
-
-  get peerIssuer(): CertificateFacts | undefined {
-    return this.isPeerVerified ? this.peerChain[1] : undefined;
   }
 
   /** Must be read once before the connection ends, to be known afterwards. */

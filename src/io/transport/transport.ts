@@ -247,6 +247,11 @@ export class Transport {
     return this.#native.peerCertificates(id) ?? [];
   }
 
+  /** The issuer of the peer's certificate in the verified chain. */
+  peerIssuer(id: number): Uint8Array | undefined {
+    return this.#native.peerIssuer(id);
+  }
+
   ownCertificate(id: number): Uint8Array | undefined {
     return this.#native.ownCertificate(id);
   }

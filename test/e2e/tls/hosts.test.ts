@@ -136,6 +136,28 @@ besideEnvoy('a host that is not the expected one gets no request, and the log sa
   t.equal(requests, 0);
 });
 
+besideEnvoy('match_upstream gives a request the scheme of its host', async (t, program) => {
+  const host = await startSecureHost(t, server, (_request, answer) => void answer.end());
+  const cluster = staticCluster('host', host.port, {
+    transport_socket: clientTls({ validation_context: trustedCa(root) }),
+  });
+  const directory = tempDir(t);
+  const listener = httpListener('main', 0, {
+    route_config: routeAllTo('host'),
+    scheme_header_transformation: { match_upstream: true },
+    access_log: [fileAccessLog(join(directory, 'log'), '%REQ(:SCHEME)%\n')],
+  });
+  const args = ['--file-flush-interval-msec', '50'];
+  const baton = await startBaton(t, {
+    ...program,
+    args,
+    config: bootstrap({ listeners: [listener], clusters: [cluster] }),
+  });
+  t.match(await httpRequest(await baton.listenerPort('main'), '/'), { status: 200 });
+  const line = await waitFor(() => readFileSync(join(directory, 'log'), 'utf8') || undefined, { what: 'the log line' });
+  t.equal(line, 'https\n');
+});
+
 besideEnvoy('the client certificate of a cluster is presented to hosts that ask for one', async (t, program) => {
   const options = { requestCert: true, rejectUnauthorized: true, ca: root.certificate };
   const host = await startSecureHost(

@@ -458,8 +458,7 @@ export class Router implements TerminalFilter, TryListener {
     const host = this.#retries.pickHost(cluster, this.#hash);
     if (host === undefined) return this.#answerWithoutHost();
     const { info } = this.#stream;
-    // Connections to hosts are plaintext.
-    if (this.#stream.matchesUpstreamScheme) info.scheme = 'http';
+    if (this.#stream.matchesUpstreamScheme) info.scheme = cluster.tls === undefined ? 'http' : 'https';
     this.#try.begin(cluster, host);
     const { attempts } = this.#try;
     if (attempts > 1) info.resetTry();
