@@ -248,7 +248,7 @@ function http2ClientOptions(
 ): Http2Options | undefined {
   if (http2 === undefined) return undefined;
   const { dropsTrailers: _, ...limits } = clientOptions(common, {});
-  return http2CodecOptions(http2, { ...limits, flushTimeoutMs: 0 });
+  return http2CodecOptions(http2, { ...limits, flushTimeoutMs: 0, underscores: 'ALLOW' });
 }
 
 function thresholdsOf(breakers: CircuitBreakers | undefined, priority: 'DEFAULT' | 'HIGH') {

@@ -45,6 +45,8 @@ export interface Http2Options {
   maxWindowUpdatesPerDataFrame: number;
   /** An invalid message ends its stream only, not the connection. */
   keepsConnectionOnInvalidMessage: boolean;
+  /** How requests with '_' in a header name are handled. */
+  underscores: 'ALLOW' | 'REJECT_REQUEST' | 'DROP_HEADER';
   usesHuffman: boolean;
   /** Sends PING when the connection has been silent for `intervalMs`, and ends it without an answer after `timeoutMs`; 0: never. */
   keepaliveIntervalMs: number;
@@ -67,6 +69,7 @@ export const DEFAULT_HTTP2_OPTIONS: Http2Options = {
   maxPriorityFramesPerStream: 100,
   maxWindowUpdatesPerDataFrame: 10,
   keepsConnectionOnInvalidMessage: false,
+  underscores: 'ALLOW',
   usesHuffman: true,
   keepaliveIntervalMs: 0,
   keepaliveTimeoutMs: 0,

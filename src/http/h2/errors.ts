@@ -26,6 +26,12 @@ export const SECTION_ERRORS: Readonly<Record<SectionError, CodecError>> = {
 /** A body that is not as long as its content-length. */
 export const WRONG_LENGTH = violation('http2.remote_reset');
 export const FLOW_CONTROL = violation('http2.remote_reset');
+/** A name with an underscore, where these are rejected. */
+export const UNDERSCORE: CodecError = {
+  status: 0,
+  detail: 'http2.unexpected_underscore',
+  flags: ResponseFlag.DownstreamRemoteReset,
+};
 export const REMOTE_RESET: CodecError = {
   status: 0,
   detail: 'http2.remote_reset',
@@ -56,19 +62,18 @@ function violation(detail: string): CodecError {
   return { status: 400, detail, flags: ResponseFlag.DownstreamProtocolError };
 }
 
-/** Returns the code with which a stream is reset. */
+/** Returns the code with which a stream is reset; as in Envoy, most reasons look like an internal error. */
 export function errorCodeOf(reason: ResetReason): ErrorCode {
   switch (reason) {
     case ResetReason.ProtocolError:
       return ErrorCode.ProtocolError;
     case ResetReason.RefusedStream:
       return ErrorCode.RefusedStream;
-    case ResetReason.InternalError:
-      return ErrorCode.InternalError;
     case ResetReason.RemoteReset:
     case ResetReason.ConnectionTermination:
     case ResetReason.LocalReset:
     case ResetReason.LocalClose:
-      return ErrorCode.Cancel;
+    case ResetReason.InternalError:
+      return ErrorCode.InternalError;
   }
 }

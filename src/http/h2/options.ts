@@ -5,7 +5,7 @@ import type { Http2ProtocolOptions } from '../../config/generated/api.js';
 import { DEFAULT_HTTP2_OPTIONS, type Http2Options } from '../codec/options.js';
 
 /** The options that other messages have. */
-export type HeadLimits = Pick<Http2Options, 'maxHeadBytes' | 'maxHeaders' | 'flushTimeoutMs'>;
+export type HeadLimits = Pick<Http2Options, 'maxHeadBytes' | 'maxHeaders' | 'flushTimeoutMs' | 'underscores'>;
 
 export function http2Options(config: Http2ProtocolOptions | undefined, limits: HeadLimits): Http2Options {
   const standard = DEFAULT_HTTP2_OPTIONS;

@@ -5,11 +5,12 @@ import { Http2Stats } from '../../stats/layouts/http.js';
 import { ExchangeEnd, type ServerCodec, type ServerCodecEvents } from '../codec/connections.js';
 import type { Http2Options } from '../codec/options.js';
 import { type ByteSink, type CodecError, type RequestDecoder, ResetReason } from '../codec/streams.js';
-import { BodyKind } from '../headers/header-block.js';
+import { BodyKind, type HeaderBlock } from '../headers/header-block.js';
+import { dropUnderscoredNames, hasUnderscoredNames } from '../normalization/header-underscores.js';
 import type { StepPool } from '../step-pool.js';
 import { isPlainPath } from './characters.js';
 import { type CodecStats, H2Connection } from './connection.js';
-import { INVALID_PATH, SECTION_ERRORS, WRONG_LENGTH } from './errors.js';
+import { INVALID_PATH, SECTION_ERRORS, UNDERSCORE, WRONG_LENGTH } from './errors.js';
 import { ErrorCode, MAX_STREAM_ID } from './frames.js';
 import { Section, SectionError } from './head-builder.js';
 import type { H2ServerStream } from './server-stream.js';
@@ -173,8 +174,23 @@ export class H2ServerCodec extends H2Connection implements ServerCodec {
     if (!stream.isOpen) return;
     stream.decoder = decoder;
     if (error !== SectionError.None) this.#refuse(stream, error);
+    else if (this.options.underscores !== 'ALLOW' && this.#hasRejectedName(head))
+      this.failStream(stream, ErrorCode.InternalError, UNDERSCORE);
     else if (isPlainPath(this.memory.bytes, head.pathStart, head.pathEnd)) decoder.onHeaders(head, endStream);
     else decoder.onInvalid(INVALID_PATH, head);
+  }
+
+  /** Handles names with underscores. Returns whether the request is rejected. */
+  #hasRejectedName(head: HeaderBlock): boolean {
+    if (!hasUnderscoredNames(head)) return false;
+    const { at } = Http2Stats;
+    const isRejected = this.options.underscores === 'REJECT_REQUEST';
+    if (isRejected) this.stats.increment(at.requests_rejected_with_underscores_in_headers);
+    else {
+      const dropped = dropUnderscoredNames(head);
+      for (let i = 0; i < dropped; i++) this.stats.increment(at.dropped_headers_with_underscores);
+    }
+    return isRejected;
   }
 
   #onTrailers(stream: H2ServerStream, at: number, end: number, endStream: boolean): void {

@@ -35,7 +35,8 @@ export function checkHead(
     if (options.defaultHost === undefined) return MISSING_HOST;
     options.defaultHost.addTo(headers);
   }
-  if (options.underscores !== 'ALLOW' && hasUnderscoredNames(headers)) {
+  // The codec of HTTP/2 does the same itself.
+  if (options.underscores !== 'ALLOW' && protocol !== Protocol.Http2 && hasUnderscoredNames(headers)) {
     if (options.underscores === 'REJECT_REQUEST') {
       stats.http1.increment(Http1CodecStats.at.requests_rejected_with_underscores_in_headers);
       stats.http.increment(HttpStats.at.downstream_cx_protocol_error);

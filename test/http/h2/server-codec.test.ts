@@ -364,6 +364,19 @@ t.test('a path that hosts decode in different ways is refused, and the connectio
   t.end();
 });
 
+t.test('names with underscores are rejected or dropped as configured', (t) => {
+  const strict = new ServerPeer({ underscores: 'REJECT_REQUEST' });
+  strict.receive(strict.frames.request(1, '/', [['x_y', '1']]), strict.frames.request(3));
+  t.same(strict.sent(), ['RstStream 1 INTERNAL_ERROR']);
+  t.same(strict.events(), ['1 reset ProtocolError http2.unexpected_underscore', 'idle', '2 GET / host=a.test end']);
+  t.equal(strict.count('requests_rejected_with_underscores_in_headers'), 1);
+  const lenient = new ServerPeer({ underscores: 'DROP_HEADER' });
+  lenient.receive(lenient.frames.request(1, '/', [['x_y', '1'], ['x', '2']]));
+  t.same(lenient.events(), ['1 GET / host=a.test x=2 end']);
+  t.equal(lenient.count('dropped_headers_with_underscores'), 1);
+  t.end();
+});
+
 t.test('a request with too many fields or bytes is reset, and the table stays in step', (t) => {
   const peer = new ServerPeer({ maxHeaders: 6, maxHeadBytes: 1000 });
   peer.receive(

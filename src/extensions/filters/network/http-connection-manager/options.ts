@@ -73,9 +73,15 @@ function settings(
   const maxHeadBytes = (config.max_request_headers_kb ?? DEFAULT_HEADERS_KB) * 1024;
   const maxHeaders = common.max_headers_count ?? DEFAULT_MAX_HEADERS;
   const streamIdleMs = durationMs(config.stream_idle_timeout, DEFAULT_STREAM_IDLE_MS);
+  const underscores = common.headers_with_underscores_action ?? 'ALLOW';
   return {
     codecType: clientProtocols(config),
-    http2: http2Options(config.http2_protocol_options, { maxHeadBytes, maxHeaders, flushTimeoutMs: streamIdleMs }),
+    http2: http2Options(config.http2_protocol_options, {
+      maxHeadBytes,
+      maxHeaders,
+      flushTimeoutMs: streamIdleMs,
+      underscores,
+    }),
     http1: {
       maxHeadBytes,
       maxHeaders,
@@ -94,7 +100,7 @@ function settings(
       : undefined,
     paths: PathNormalizer.of(config, context.runtime),
     hosts: HostNormalizer.of(config),
-    underscores: common.headers_with_underscores_action ?? 'ALLOW',
+    underscores,
     responseHeaders: new ResponseHeaders(
       context.clock,
       serverHeader(config),
