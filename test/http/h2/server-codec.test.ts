@@ -371,7 +371,12 @@ t.test('names with underscores are rejected or dropped as configured', (t) => {
   t.same(strict.events(), ['1 reset ProtocolError http2.unexpected_underscore', 'idle', '2 GET / host=a.test end']);
   t.equal(strict.count('requests_rejected_with_underscores_in_headers'), 1);
   const lenient = new ServerPeer({ underscores: 'DROP_HEADER' });
-  lenient.receive(lenient.frames.request(1, '/', [['x_y', '1'], ['x', '2']]));
+  lenient.receive(
+    lenient.frames.request(1, '/', [
+      ['x_y', '1'],
+      ['x', '2'],
+    ]),
+  );
   t.same(lenient.events(), ['1 GET / host=a.test x=2 end']);
   t.equal(lenient.count('dropped_headers_with_underscores'), 1);
   t.end();
