@@ -25,6 +25,8 @@ const ERRORS = [
 export class FramePeer {
   readonly #encoder = new EncoderBench();
   readonly #decoder = new DecoderBench();
+  /** Of an incomplete header section. */
+  readonly #fragments: Buffer[] = [];
 
   /** A header section in one frame. */
   headers(stream: number, list: readonly (readonly [string, string])[], endStream = true): Buffer {
@@ -64,12 +66,21 @@ export class FramePeer {
     return parts.filter(Boolean).join(' ');
   }
 
+  /** Decodes a section when it is complete. */
+  #section(flags: number, payload: Buffer): string {
+    this.#fragments.push(payload);
+    if ((flags & FrameFlag.EndHeaders) === 0) return 'cut';
+    const fields = this.#decoder.decode(Buffer.concat(this.#fragments.splice(0)));
+    return (fields ?? ['INVALID']).join('; ');
+  }
+
   #content(type: number, flags: number, payload: Buffer): string {
     switch (type) {
       case FrameType.Data:
         return payload.length > 40 ? `${payload.length} bytes` : payload.toString('latin1');
       case FrameType.Headers:
-        return flags & FrameFlag.EndHeaders ? (this.#decoder.decode(payload) ?? ['INVALID']).join('; ') : 'cut';
+      case FrameType.Continuation:
+        return this.#section(flags, payload);
       case FrameType.RstStream:
         return ERRORS[payload.readUInt32BE(0)]!;
       case FrameType.GoAway:

@@ -56,6 +56,17 @@ t.test('requests and responses with bodies and trailers', (t) => {
   t.end();
 });
 
+t.test('a long response head is sent in several frames', (t) => {
+  const peer = new ServerPeer();
+  peer.receive(peer.frames.request(1));
+  const long = '~'.repeat(40_000);
+  peer.turn(() => peer.streams[0]!.respond([['x-long', long]]));
+  const [first, second, third] = peer.sent();
+  t.same([first, second], ['Headers 1 cut end', 'Continuation 1 cut']);
+  t.equal(third, `Continuation 1 :status: 200; x-long: ${long}`);
+  t.end();
+});
+
 t.test('crumbs of cookies are joined, padding and priority are skipped', (t) => {
   const peer = new ServerPeer();
   const block = peer.frames.block([...requestList('/'), ['cookie', 'a=b'], ['x', 'y'], ['cookie', 'c=d']]);
