@@ -12,7 +12,8 @@ export const enum NameType {
   Ip = 7,
 }
 
-/** Returns a name as text; an IP address in its usual form. */
+/** Returns a name as text; an IP address in its usual form, '' if it has another length than 4 or 16 bytes. */
 export function nameText({ type, value }: CertificateName): string {
-  return type === NameType.Ip ? formatIp(value) : Buffer.from(value).toString();
+  if (type !== NameType.Ip) return Buffer.from(value).toString();
+  return value.length === 4 || value.length === 16 ? formatIp(value) : '';
 }

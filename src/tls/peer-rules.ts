@@ -1,6 +1,7 @@
 // The rules for a peer's certificate that OpenSSL does not check: subject alternative names, digests, and certificates that are
 // accepted although nothing vouches for them. Rules travel to the workers as text, with the context that they belong to.
 
+import { onOneLine } from '../common/text/shown.js';
 import type { StringMatcher } from '../config/generated/api.js';
 import type { CertificateFacts } from '../io/shim.js';
 import { compileNameMatcher, type NameMatcher } from '../stats/settings/name-matcher.js';
@@ -71,7 +72,8 @@ export class CompiledPeerRules {
     const hasNameRules = this.#matchers.length > 0 || alsoNamed.length > 0;
     if (hasNameRules) {
       if (!this.#isNamed(facts, alsoNamed)) {
-        const names = facts.names.map(nameText).join(', ');
+        // Names get into logs and answers.
+        const names = onOneLine(facts.names.map(nameText).join(', '));
         return this.#refused('fail_verify_san', `SAN matcher, certificate SANs are [${names}]`);
       }
       isVerified = true;

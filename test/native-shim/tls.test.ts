@@ -1,7 +1,8 @@
 // TLS in the transport, against Node's own client and server.
 
-import { connect as connectTcp } from 'node:net';
+import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, createServer, type TLSSocket } from 'node:tls';
+import { Worker } from 'node:worker_threads';
 import t from 'tap';
 import { Event, Op, type TlsContextSettings, TlsVerify } from '../../src/io/shim.js';
 import { Authority, type IssuedCertificate } from '../e2e/harness/certificates.js';
@@ -351,4 +352,63 @@ t.test('a context lives as long as its connections', async (t) => {
   socket.destroy();
   t.notOk(rig.transport.startTls(0, number), 'new connections cannot use it');
   rig.close();
+});
+
+t.test('a FIN behind part of a record ends the stream, and a RST behind bytes resets it', async (t) => {
+  const { rig, port } = echoServer(context());
+  const cases: [string, (socket: TLSSocket, raw: Socket) => void, Event][] = [
+    ['part of a record', (_, raw) => raw.end(Buffer.from('\x17\x03\x03\x01\x00part', 'latin1')), Event.End],
+    [
+      'reset',
+      (socket, raw) => {
+        socket.write('last');
+        raw.resetAndDestroy();
+      },
+      Event.Reset,
+    ],
+  ];
+  for (const [name, end, expected] of cases) {
+    const raw = connectTcp(port, '127.0.0.1').on('error', () => {});
+    await new Promise((resolve) => raw.once('connect', resolve));
+    const socket = client(port, { socket: raw });
+    await exchange(socket, Buffer.from('x'));
+    const { id } = rig.of(Event.Secured).at(-1)!;
+    // The handle of the socket belongs to TLS: this one writes beside it.
+    end(socket, raw);
+    await rig.next(expected, id);
+    t.pass(name);
+    socket.destroy();
+  }
+  rig.close();
+});
+
+t.test('a host that sends HelloRequests without end does not hold the thread', async (t) => {
+  const written = new Int32Array(new SharedArrayBuffer(4));
+  const flood = `
+    const { parentPort, workerData } = require('node:worker_threads');
+    const record = Buffer.alloc(5 + 16384);
+    record.set([22, 3, 3, 64, 0]);
+    const many = Buffer.concat(Array(64).fill(record));
+    const server = require('node:net').createServer((socket) => {
+      const more = () => {
+        do Atomics.add(workerData, 0, 1);
+        while (socket.write(many));
+      };
+      socket.on('drain', more).on('error', () => {}).resume();
+      more();
+    });
+    server.listen(0, '127.0.0.1', () => parentPort.postMessage(server.address().port));
+  `;
+  const worker = new Worker(flood, { eval: true, workerData: written });
+  const port = await new Promise<number>((resolve) => worker.once('message', resolve));
+  const rig = new Rig();
+  const id = rig.connect(internet('127.0.0.1', port));
+  const start = { serverName: 'server.test', alpn: new Uint8Array() };
+  rig.transport.startTls(id, context({ isServer: false }), start);
+  await rig.next(Event.Connected, id);
+  await until(() => Atomics.load(written, 0) > 20, 'a long flood');
+  t.same(rig.of(Event.HandshakeFailed), [], 'they are ignored, as the protocol requires');
+  rig.now(Op.Reset, id);
+  rig.close();
+  await worker.terminate();
 });

@@ -20,8 +20,10 @@ constexpr size_t kFlightBytes = 64 * 1024;
 constexpr size_t kInputBytes = 64 * 1024;
 // As BoringSSL.
 constexpr uint8_t kMaxKeyUpdates = 32;
-// Answers to a peer that does not read.
+// Answers to a peer that does not read. write() leaves less than this.
 constexpr uint32_t kMaxUnsentAnswers = 256 * 1024;
+// Receives of one call without a plain byte. A peer can send records without data faster than they are read.
+constexpr int kMaxBareReceives = 4;
 
 // What OpenSSL reads and writes during one call.
 struct Flow {
@@ -109,6 +111,10 @@ class TlsSession::Io {
   // Whether the last receive() has emptied the socket.
   bool isShort() const { return isShort_; }
 
+  void dropOutput() {
+    flow.output.clear();
+    sent_ = 0;
+  }
   size_t unsentOutput() const { return flow.output.size() - sent_; }
 
   // Sends output behind the unsent bytes. Returns 0 or an errno; EAGAIN: some is left.
@@ -171,7 +177,7 @@ TlsSession::~TlsSession() = default;
 
 TlsSession::Step TlsSession::handshake(int fd, int& error) {
   Io io(*this);
-  for (;;) {
+  for (int receives = 0;; ++receives) {
     const int done = SSL_do_handshake(ssl());
     const int why = done == 1 ? SSL_ERROR_NONE : SSL_get_error(ssl(), done);
     if (done != 1 && why != SSL_ERROR_WANT_READ) fail();
@@ -182,6 +188,7 @@ TlsSession::Step TlsSession::handshake(int fd, int& error) {
       isSecured_ = true;
       return Step::Done;
     }
+    if (receives == kMaxBareReceives) return Step::More;
     const ssize_t count = io.receive(fd, kInputBytes);
     if (count == -EAGAIN) return Step::Wait;
     error = static_cast<int>(-count);
@@ -193,9 +200,12 @@ TlsSession::Step TlsSession::handshake(int fd, int& error) {
 
 TlsSession::Received TlsSession::read(int fd, uint8_t* to, size_t length) {
   if (hasFailed_) return {-EPROTO, true};
+  if (error_ != 0) return {-error_, true};
   Io io(*this);
   size_t total = 0;
   bool emptied = false;
+  bool isShareUsed = false;
+  int receives = 0;
   ssize_t end = -EAGAIN;  // why nothing more can be read
   while (total < length) {
     const int count = SSL_read(ssl(), to + total, static_cast<int>(std::min<size_t>(length - total, INT32_MAX)));
@@ -209,7 +219,10 @@ TlsSession::Received TlsSession::read(int fd, uint8_t* to, size_t length) {
     if (why != SSL_ERROR_ZERO_RETURN && why != SSL_ERROR_WANT_READ) fail();
     if (hasFailed_) end = -EPROTO;
     else if (hasEnded_) end = 0;
-    if (hasFailed_ || hasEnded_ || emptied) break;
+    // After records without data, an end that epoll has reported already can be next.
+    if (hasFailed_ || hasEnded_ || (emptied && total > 0)) break;
+    isShareUsed = receives++ == kMaxBareReceives;
+    if (isShareUsed) break;
     // Plain bytes are fewer than their records, so that all of these fit behind those before them.
     const ssize_t got = io.receive(fd, length - total);
     if (got < 0) {
@@ -219,14 +232,18 @@ TlsSession::Received TlsSession::read(int fd, uint8_t* to, size_t length) {
     hasEnded_ = got == 0;
     emptied = got > 0 && io.isShort();
   }
+  // Nothing follows close_notify.
+  if (hasFinished_) io.dropOutput();
   const int error = io.send(fd);
   if (error != 0 && error != EAGAIN && end == -EAGAIN) end = -error;
-  if (unsent_.size() + io.unsentOutput() > kMaxUnsentAnswers && total == 0 && end == -EAGAIN) {
+  if (unsent_.size() + io.unsentOutput() > kMaxUnsentAnswers) {
     fail();
     end = -EPROTO;
   }
-  if (total == 0) return {end, true};
-  return {static_cast<ssize_t>(total), total < length && end == -EAGAIN};
+  if (end < 0 && end != -EAGAIN && !hasFailed_) error_ = static_cast<int32_t>(-end);
+  const bool isEmptied = end == -EAGAIN && !isShareUsed;
+  if (total == 0) return {end, isEmptied || end != -EAGAIN};
+  return {static_cast<ssize_t>(total), isEmptied && total < length};
 }
 
 bool TlsSession::hasBuffered() const { return !input_.empty() || (isSecured_ && SSL_has_pending(ssl()) == 1); }

@@ -38,7 +38,7 @@ struct TlsStart {
 
 class TlsSession {
  public:
-  enum class Step { Wait, Done, Failed, Ended, Broken };
+  enum class Step { Wait, More, Done, Failed, Ended, Broken };
 
   // Returns nullptr without memory. `unsent` goes out first, as it is.
   static std::unique_ptr<TlsSession> create(std::shared_ptr<TlsContext> context, const TlsStart& start, int32_t connection,
@@ -58,10 +58,11 @@ class TlsSession {
   // OpenSSL's reasons after a failure.
   const std::string& failure() const { return failure_; }
 
-  // Continues the handshake with the socket's input. Broken: `error` is an errno. Failed: an alert may be unsent.
+  // Continues the handshake with the socket's input. More: it has used its share, and input may be left. Broken: `error` is an errno.
+  // Failed: an alert may be unsent.
   Step handshake(int fd, int& error);
 
-  // As SocketStream::read(); -EPROTO after a failure.
+  // As SocketStream::read(); -EPROTO after a failure. -EAGAIN without `emptied`: much input held no bytes, and more may be left.
   struct Received {
     ssize_t count;
     bool emptied;
@@ -102,6 +103,7 @@ class TlsSession {
   PendingQueue input_;  // of the socket, not yet read by OpenSSL
   std::string failure_;
   int32_t connection_;
+  int32_t error_ = 0;  // errno of the socket, which the kernel reports once
   uint8_t keyUpdates_ = 0;  // of the peer, since its last byte of data
   bool isSecured_ = false;
   bool hasFailed_ = false;

@@ -9,6 +9,8 @@
 namespace baton {
 namespace {
 
+// Of one connection per round.
+constexpr int kMaxReads = 8;
 constexpr uint32_t kHangupHints = EPOLLRDHUP | EPOLLHUP | EPOLLERR;
 
 }  // namespace
@@ -88,17 +90,21 @@ void Transport::receive(Id id, SocketRecord& connection) {
   const uint32_t share = std::min({batch_.windowLeft(), most, connection.receiveLimit});
   uint32_t total = 0;
   SocketStream::Received got;
+  int reads = 0;
   do {
     got = connection.stream.read(batch_.window() + total, share - total);
     if (got.count > 0) total += static_cast<uint32_t>(got.count);
     // Input after the stream was emptied is a new edge. But a hang-up that was already hinted at causes no further edge, and urgent data
     // shortens a read.
-  } while (got.count > 0 && total < share && (!got.emptied || connection.keepReading || connection.error != 0));
+  } while (got.count > 0 && total < share && ++reads < kMaxReads &&
+           (!got.emptied || connection.keepReading || connection.error != 0));
 
   if (total > 0) {
     batch_.addData(id, total);
     connection.servedInBatch = batch_.number();
   }
+  // Many reads of few bytes, or much input without any.
+  if (reads == kMaxReads || (got.count == -EAGAIN && !got.emptied)) return enqueue(id, connection);
   if (total == share) {
     if (share >= kShareBytes && connection.fullShares < kFullShares) ++connection.fullShares;
     return enqueue(id, connection);

@@ -35,6 +35,9 @@ void Transport::secure(Id id, SocketRecord& connection) {
     case TlsSession::Step::Wait:
       connection.readable = false;
       return reportPressure(id, connection);
+    case TlsSession::Step::More:
+      reportPressure(id, connection);
+      return enqueue(id, connection);
     case TlsSession::Step::Broken:
       return reportReset(id, connection, error);
     case TlsSession::Step::Ended:

@@ -20,8 +20,8 @@ namespace baton {
 class SocketStream {
  public:
   struct Received {
-    ssize_t count;  // bytes; 0 at the peer's end; or a negative errno, -EAGAIN without input, -EPROTO after a TLS failure
-    bool emptied;   // after bytes: no input is left, and later input is a new edge for epoll
+    ssize_t count;  // bytes; 0 at the peer's end; or a negative errno, -EAGAIN without bytes, -EPROTO after a TLS failure
+    bool emptied;   // after bytes and -EAGAIN: no input is left, and later input is a new edge for epoll
   };
 
   SocketStream() = default;

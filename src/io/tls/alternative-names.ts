@@ -29,7 +29,7 @@ export function alternativeNames(names: Uint8Array): AlternativeNames {
   return {
     uri: of(URI, plainText),
     dns: of(DNS, plainText),
-    ip: of(IP, ({ content }) => addressOfBytes(content, 0)?.ip ?? ''),
+    ip: of(IP, ipText),
     email: of(EMAIL, plainText),
     otherName: of(OTHER_NAME, ({ content }) => otherNameText(content)),
   };
@@ -37,6 +37,10 @@ export function alternativeNames(names: Uint8Array): AlternativeNames {
 
 function plainText({ content }: DerElement): string {
   return utf8(content);
+}
+
+function ipText({ content }: DerElement): string {
+  return content.length === 4 || content.length === 16 ? addressOfBytes(content, 0).ip : '';
 }
 
 function otherNameText(content: Uint8Array): string {
