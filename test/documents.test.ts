@@ -1,9 +1,9 @@
 // The documents match the code: links lead to existing files and headings, named methods exist in their class, and every folder of
 // src is documented.
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import t from 'tap';
+import t, { type Test } from 'tap';
 import { parse } from 'yaml';
 import { compatibilityDocument, readDocument } from '../scripts/document-fields.js';
 import { packagePath } from '../src/common/package/package-root.js';
@@ -16,8 +16,12 @@ import { MessageReader } from '../src/xds/reading/message-reader.js';
 import { readingSettings } from '../src/xds/reading/settings.js';
 import type { ReadingResult } from '../src/xds/reading/task.js';
 import { RESOURCE_MESSAGES } from '../src/xds/resource.js';
+import { Authority } from './e2e/harness/certificates.js';
+import { tempDir } from './e2e/harness/index.js';
 
 const DOCUMENTS = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...filesOf('docs', '.md')];
+/** Their commands make certificates in the folder `certs`. */
+const WITH_CERTIFICATES = ['examples/https.yaml', 'examples/mtls.yaml'];
 const DYNAMIC_BY_FILES = 'examples/dynamic/files.yaml';
 const DYNAMIC_BY_SERVER = 'examples/dynamic/management-server.yaml';
 
@@ -50,6 +54,7 @@ t.test('every folder of src is in the floors picture and in CONTRIBUTING.md', as
 
 for (const example of [...filesOf('examples', '.yaml'), DYNAMIC_BY_FILES, DYNAMIC_BY_SERVER]) {
   t.test(example, async (t) => {
+    if (WITH_CERTIFICATES.includes(example)) await enterFolderWithCertificates(t);
     const result = load(example);
     t.ok(result.ok, result.ok ? 'is accepted' : formatProblems(result.errors));
     t.equal(formatProblems(result.warnings), '', 'without a warning');
@@ -91,6 +96,21 @@ t.test('docs/compatibility.md matches the implemented fields', async (t) => {
 
 function load(example: string): LoadResult {
   return loadConfiguration({ path: packagePath(example) }, new ExtensionCatalog(EXTENSIONS));
+}
+
+/** Changes to a folder with the certificates that examples name, until the end of the test. */
+async function enterFolderWithCertificates(t: Test): Promise<void> {
+  const before = process.cwd();
+  process.chdir(tempDir(t));
+  t.teardown(() => process.chdir(before));
+  mkdirSync('certs');
+  const root = await Authority.create();
+  writeFileSync('certs/ca.pem', root.certificate);
+  for (const name of ['www', 'api', 'client', 'backend']) {
+    const { chain, key } = await root.issue({ names: [`${name}.example.com`] });
+    writeFileSync(`certs/${name}.pem`, chain);
+    writeFileSync(`certs/${name}.key`, key);
+  }
 }
 
 /** Returns a reader of resources for a server with that bootstrap. */
