@@ -63,6 +63,7 @@ export function stream(changes: Partial<StreamInfo> = {}): StreamInfo {
     localText: '/run/baton.sock',
     directLocalText: '/run/baton.sock',
     security: undefined,
+    transportFailure: '',
     detected: undefined,
   };
   info.connectionId = 17;

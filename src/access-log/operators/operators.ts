@@ -166,7 +166,7 @@ const OPERATORS: ReadonlyMap<string, Entry> = new Map<string, Entry>([
   ['UPSTREAM_REMOTE_ADDRESS_ENDPOINT_ID', endpointId((info) => info.upstreamRemoteAddress)],
   ['UPSTREAM_REQUEST_ATTEMPT_COUNT', number((info) => info.attemptCount)],
   ['UPSTREAM_TRANSPORT_FAILURE_REASON', text((info) => oneWord(info.upstreamTransportFailureReason))],
-  ['DOWNSTREAM_TRANSPORT_FAILURE_REASON', text(() => '')],
+  ['DOWNSTREAM_TRANSPORT_FAILURE_REASON', text((info) => oneWord(info.downstreamTransportFailureReason))],
   [
     'UPSTREAM_DETECTED_CLOSE_TYPE',
     text((info) => (info.host === undefined ? '' : closeTypeText(info.upstreamCloseType))),

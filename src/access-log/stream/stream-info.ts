@@ -37,6 +37,8 @@ export interface DownstreamProperties {
   readonly directLocalText: string;
   /** What TLS has established; undefined without TLS, and before the handshake has succeeded. */
   readonly security: ConnectionSecurity | undefined;
+  /** Why its TLS handshake failed; '' unless it did. */
+  readonly transportFailure: string;
   /** What listener filters have detected; undefined if that is nothing. */
   readonly detected: DetectedProtocols | undefined;
 }
@@ -219,6 +221,10 @@ export class StreamInfo {
   /** What TLS has established on the client's connection; undefined without TLS. */
   get downstreamSecurity(): ConnectionSecurity | undefined {
     return this.downstream?.security;
+  }
+
+  get downstreamTransportFailureReason(): string {
+    return this.downstream?.transportFailure ?? '';
   }
 
   /** Called before a retry: resets what belongs to the previous try. */

@@ -75,6 +75,7 @@ export class RequestLog {
       localText: localAddress,
       directLocalText: localAddress,
       security: undefined,
+      transportFailure: '',
       detected: undefined,
     };
     info.lastDownstreamRxMs = request.receivedMs;

@@ -60,6 +60,10 @@ export class FilterStage implements FilteredClient {
   get security(): ConnectionSecurity | undefined {
     return this.run.connection.security;
   }
+
+  get transportFailure(): string {
+    return this.run.connection.transportFailure;
+  }
   get detected(): DetectedProtocols | undefined {
     return this.run.connection.detected;
   }

@@ -1,9 +1,22 @@
 // TLS with clients: versions, ciphers, certificates, ALPN, and failed handshakes.
 
+import { existsSync, readFileSync } from 'node:fs';
 import { connect as connectTcp } from 'node:net';
+import { join } from 'node:path';
 import t from 'tap';
 import { Authority } from '../harness/certificates.js';
 import { besideEnvoy } from '../harness/envoy.js';
+import {
+  bootstrap,
+  type Config,
+  fileAccessLog,
+  startBaton,
+  startTcpUpstream,
+  staticCluster,
+  tcpListener,
+  tempDir,
+  waitFor,
+} from '../harness/index.js';
 import { httpsGet, secureConnection, serverTls } from './contexts.js';
 import { startHttps } from './https-proxy.js';
 
@@ -83,6 +96,27 @@ besideEnvoy('ALPN: the order of the server decides, and no common protocol is no
     const socket = await secureConnection(t, port, { ca, ...(offered && { ALPNProtocols: [...offered] }) });
     t.equal(socket.alpnProtocol, selected, String(offered));
   }
+});
+
+besideEnvoy('the access log of a TCP proxy has the reason of a failed handshake', async (t, program) => {
+  const host = await startTcpUpstream(t, () => {});
+  const directory = tempDir(t);
+  const log = join(directory, 'log');
+  const format = '%RESPONSE_FLAGS% %DOWNSTREAM_TRANSPORT_FAILURE_REASON%\n';
+  const listener = tcpListener('main', 0, { cluster: 'host', access_log: [fileAccessLog(log, format)] });
+  const [chain] = listener['filter_chains'] as Config[];
+  const secured = { ...listener, filter_chains: [{ ...chain, transport_socket: serverTls([server]) }] };
+  const baton = await startBaton(t, {
+    ...program,
+    args: ['--file-flush-interval-msec', '50'],
+    config: bootstrap({ listeners: [secured], clusters: [staticCluster('host', host.port)] }),
+  });
+  const socket = connectTcp(await baton.listenerPort('main'), '127.0.0.1');
+  t.teardown(() => socket.destroy());
+  socket.on('error', () => {});
+  socket.resume().write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
+  const line = await waitFor(() => (existsSync(log) && readFileSync(log, 'utf8')) || undefined, { what: 'a log line' });
+  t.equal(line, '- TLS_error:|268435612:SSL_routines:OPENSSL_internal:HTTP_REQUEST:TLS_error_end\n');
 });
 
 // Envoy 1.40 accepts the field without effect.

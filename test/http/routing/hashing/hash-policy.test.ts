@@ -16,6 +16,7 @@ info.downstream = {
   localText: '10.0.0.1:80',
   directLocalText: '10.0.0.1:80',
   security: undefined,
+  transportFailure: '',
   detected: undefined,
 };
 

@@ -32,6 +32,7 @@ const infoOf = ({ client = '', direct = '', local = '', remote = '', security, s
       localText: local,
       remoteText: remote,
       security,
+      transportFailure: '',
       detected:
         serverName === undefined
           ? undefined
