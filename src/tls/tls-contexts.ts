@@ -11,6 +11,7 @@ import type {
   UpstreamTlsContext,
 } from '../config/generated/api.js';
 import { loadShim, type NativeShim, type TlsContextSettings, type TlsMistake } from '../io/shim.js';
+import { type ContextCertificates, contextCertificates } from './context-certificates.js';
 import { clientSettings, inlineSecrets, serverSettings, type TlsSecrets } from './context-settings.js';
 
 /** A context in use. */
@@ -37,6 +38,8 @@ export class TlsContexts {
   /** Keys that encrypt session tickets, the newest first; undefined: no server needs any. */
   #ticketKeys: Buffer | undefined;
   #rotation: NodeJS.Timeout | undefined;
+  /** Of the contexts in use, by number. */
+  readonly #certificates = new Map<number, ContextCertificates>();
 
   constructor(shim: NativeShim, secrets: readonly Secret[]) {
     this.#shim = shim;
@@ -45,8 +48,9 @@ export class TlsContexts {
 
   /** Throws a BatonError CONFIG_INVALID for settings that OpenSSL refuses, and CONFIG_UNREADABLE for files. */
   server(context: DownstreamTlsContext, serverNames: readonly string[]): TlsContextUse {
-    const settings = serverSettings(context, this.#secretsOf(context.common_tls_context ?? {}), serverNames);
-    const use = this.#make(settings);
+    const secrets = this.#secretsOf(context.common_tls_context ?? {});
+    const settings = serverSettings(context, secrets, serverNames);
+    const use = this.#make(settings, secrets);
     const named = context.session_ticket_keys_sds_secret_config;
     const keys = named === undefined ? context.session_ticket_keys : this.#named(named).session_ticket_keys;
     if (keys !== undefined) {
@@ -60,20 +64,31 @@ export class TlsContexts {
 
   /** `defaultAlpn`: offered unless the context has a list. Throws as server() does. */
   client(context: UpstreamTlsContext, defaultAlpn: readonly string[]): TlsContextUse {
-    return this.#make(clientSettings(context, this.#secretsOf(context.common_tls_context ?? {}), defaultAlpn));
+    const secrets = this.#secretsOf(context.common_tls_context ?? {});
+    return this.#make(clientSettings(context, secrets, defaultAlpn), secrets);
   }
 
   close(): void {
     clearInterval(this.#rotation);
   }
 
-  #make(settings: TlsContextSettings): TlsContextUse {
+  /** The certificates of each context in use. */
+  certificates(): Iterable<ContextCertificates> {
+    return this.#certificates.values();
+  }
+
+  #make(settings: TlsContextSettings, secrets: TlsSecrets): TlsContextUse {
     const made = this.#shim.createTlsContext(settings);
     if (typeof made !== 'number') {
       const { message, path } = located(made);
       throw new BatonError('CONFIG_INVALID', message, { where: `transport_socket.typed_config.${path}` });
     }
-    return { number: made, release: () => this.#shim.releaseTlsContext(made) };
+    this.#certificates.set(made, contextCertificates(this.#shim, secrets, settings));
+    const release = () => {
+      this.#certificates.delete(made);
+      this.#shim.releaseTlsContext(made);
+    };
+    return { number: made, release };
   }
 
   #secretsOf(context: CommonTlsContext): TlsSecrets {

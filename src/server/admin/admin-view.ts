@@ -1,7 +1,16 @@
 // The server as seen by its admin interface.
 
-import type { AdminServices, ClusterView, ListenerView, UnreadyView } from '../../admin/admin-services.js';
+import type {
+  AdminServices,
+  CertificateView,
+  ClusterView,
+  ListenerView,
+  TlsContextView,
+  UnreadyView,
+} from '../../admin/admin-services.js';
 import { inTurns } from '../../common/time/next-turn.js';
+import type { LoadedCertificate } from '../../tls/context-certificates.js';
+import type { TlsContexts } from '../../tls/tls-contexts.js';
 import { HealthFailure } from '../../worker/messages/server-health.js';
 import type { DrainReach } from '../draining/drain-reach.js';
 import { drainStatus } from '../draining/drain-status.js';
@@ -64,7 +73,7 @@ export function adminServices(server: Server, { dumped, reload, ...facts }: Admi
       drains.start({ reach: reachOf(inboundOnly), reason: 'admin', stopsAccepting });
     },
     drainStatus: () => drainStatus(server.configuration.listeners),
-    tlsContexts: () => [],
+    tlsContexts: () => tlsContextViews(server.primary.tls),
     unreadyTargets: () => unreadyViews(server),
   };
 }
@@ -102,4 +111,25 @@ function* clusterViews({ clusters }: RunningConfiguration): Generator<ClusterVie
       outliers: cluster.membership.outliers,
     };
   }
+}
+
+function* tlsContextViews(contexts: TlsContexts): Generator<TlsContextView, void> {
+  for (const { ca, chain } of contexts.certificates()) {
+    yield { caCertificates: ca.map(certificateView), chain: chain.map(certificateView) };
+  }
+}
+
+function certificateView({ certificate, path }: LoadedCertificate): CertificateView {
+  const { dnsSans, ipSans, serial, uriSans, validFromMs, validUntilMs } = certificate;
+  return {
+    path,
+    serialNumber: serial,
+    subjectAltNames: [
+      ...dnsSans.map((dns) => ({ dns })),
+      ...uriSans.map((uri) => ({ uri })),
+      ...ipSans.map((ip_address) => ({ ip_address })),
+    ],
+    validFrom: new Date(validFromMs),
+    expiration: new Date(validUntilMs),
+  };
 }
