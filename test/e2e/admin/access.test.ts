@@ -9,7 +9,6 @@ import {
   type HttpRequestOptions,
   httpListener,
   httpRequest,
-  loopback,
   startBaton,
   tempDir,
   waitFor,
@@ -101,14 +100,4 @@ t.test('--enable-mutex-tracing counts contention', async (t) => {
   decodesAs(t, 'MutexStats', stats);
   t.strictSame(Object.keys(stats), ['num_contentions', 'current_wait_cycles', 'lifetime_wait_cycles']);
   t.ok(Number(stats['lifetime_wait_cycles']) >= Number(stats['current_wait_cycles']));
-});
-
-t.test('admin options that Baton does not implement are refused by name', async (t) => {
-  const admin = { address: loopback(0), socket_options: [{ level: 1, name: 2, int_value: 1 }] };
-  const baton = await startBaton(t, {
-    config: bootstrap({ listeners: [], clusters: [], extra: { admin } }),
-    wait: 'spawned',
-  });
-  t.match(await baton.exited, { code: 1 });
-  t.match(baton.stderr, /admin\.socket_options: field 'socket_options' .* is not implemented in Baton/);
 });
