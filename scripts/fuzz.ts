@@ -1,5 +1,5 @@
-// `npm run fuzz`: mutated traffic against a running server, first bytes of connections for listener filters, HTTP/2 connections to the
-// codec, its admin port and the sockets of its hot restart, then mutated configurations, for a bounded time.
+// `npm run fuzz`: mutated traffic against a running server, TLS connections in both directions, first bytes of connections for listener filters,
+// HTTP/2 connections to the codec, its admin port and the sockets of its hot restart, then mutated configurations, for a bounded time.
 //
 // Exits with status 1 if a worker died, an exception was caught, a stack trace was printed or a resource was leaked, and prints
 // the preceding inputs. The same seed produces the same mutations, but traffic may be sent in another order.
@@ -12,13 +12,14 @@ import { fuzzFirstBytes } from './fuzz/first-bytes.js';
 import { fuzzHttp2 } from './fuzz/http2.js';
 import { fuzzRestart } from './fuzz/restart.js';
 import { Finding, Scope } from './fuzz/scope.js';
+import { fuzzTls } from './fuzz/tls.js';
 import { fuzzTraffic } from './fuzz/traffic.js';
 
 const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           for how long, an equal part of it for each (default 60)
   --seed=N              repeats a run (default: another one each time)
-  --only=traffic|first-bytes|http2|admin|restart|configurations
+  --only=traffic|tls|first-bytes|http2|admin|restart|configurations
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -34,6 +35,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
   console.log(`seed ${seed}, ${seconds} s`);
   const parts = [
     { name: 'traffic', fuzz: fuzzTraffic },
+    { name: 'tls', fuzz: fuzzTls },
     { name: 'first-bytes', fuzz: fuzzFirstBytes },
     { name: 'http2', fuzz: fuzzHttp2 },
     { name: 'admin', fuzz: fuzzAdmin },
