@@ -44,6 +44,8 @@ const OWN = [
   /^server\.worker_\d+\.buffer_memory_/,
   /^cluster\.[^.]+\.http1\./,
   /^http\.admin\.tracing\./,
+  // Of Envoy's they are there after the first HTTP/2 connection.
+  /^http2\./,
   /^listener\.admin\.(downstream_cx_evicted|extension_config_missing|network_extension_config_missing)$/,
   'filesystem.write_dropped',
   'server.optional_filters_left_out',

@@ -96,11 +96,7 @@ t.test('in pass-through mode the host answers, except while health checks are fa
   const answer = await get('/healthz');
   t.match(answer, { status: 429, body: 'from the host', headers: { 'x-envoy-upstream-healthchecked-cluster': '' } });
   t.has(answer.headers, { 'x-envoy-degraded': '' });
-  t.equal(
-    await baton.stat('cluster.host.upstream_rq_completed'),
-    undefined,
-    'health checks are not counted as requests',
-  );
+  t.equal(await baton.stat('cluster.host.upstream_rq_completed'), 0, 'health checks are not counted as requests');
   t.equal(await baton.stat('cluster.host.upstream_rq_total'), 1);
   await baton.admin('/healthcheck/fail', { method: 'POST' });
   t.match(await get('/healthz'), { status: 503, body: '' });

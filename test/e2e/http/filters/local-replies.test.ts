@@ -35,7 +35,9 @@ for (const [when, script] of Object.entries(IN_REQUEST)) {
     t.ok(events.indexOf('c encodeHeaders 403') < events.indexOf('a encodeHeaders 403'), 'before a does');
     t.notOk(proxy.isAtHost(request), 'the request reaches no host');
     t.match(await proxy.logged(request), /^403 scripted - [036] 10$/);
-    t.same(changes(await proxy.counters(), before), { '4xx': 1 });
+    // As in Envoy: a reply that ends before its request resets it.
+    const isBeforeEnd = when.startsWith('at the header') || when.includes('body');
+    t.same(changes(await proxy.counters(), before), { '4xx': 1, ...(isBeforeEnd && { rx_reset: 1 }) });
   });
 }
 
