@@ -213,32 +213,6 @@ t.test('the worker has survived every fault', async (t) => {
   await baton.stop();
 });
 
-t.test('TCP: an exception when the end of a drain closes connections', async (t) => {
-  const { baton } = await startBreakableBaton(t, {
-    config: bootstrap({
-      listeners: [tcpListener('wire', 0, { cluster: 'peers' })],
-      clusters: [staticCluster('peers', peers.port)],
-    }),
-    args: ['--drain-time-s', '1'],
-  });
-  const port = await baton.listenerPort('wire');
-  const client = await openStream(t, port);
-  const server = await peers.next();
-  const other = await openStream(t, port);
-  await peers.next();
-  void client.write('FUSE');
-  await server.receives(4);
-  await baton.admin('/drain_listeners?graceful', { method: 'POST' });
-  t.equal(await client.isClosed(), 'reset');
-  t.equal(await server.isClosed(), 'reset');
-  t.equal(await other.isClosed(), 'end');
-  await waitFor(() => /a connection was ended after an internal error/.test(baton.stderr), {
-    what: 'the error in the log',
-  });
-  t.notMatch(baton.stderr, 'died');
-  await baton.stop();
-});
-
 /** Checks that exactly one more fault is logged than before. */
 async function isLoggedOnce(t: Test, before: number): Promise<void> {
   await waitFor(() => faults() > before, { what: 'the error in the log' });
