@@ -301,7 +301,7 @@ t.test(
     await waitFor(() => deaths() > 2 || baton.exit, { what: 'two failed attempts' });
     t.match(baton.stderr, `worker ${dead} died: this process cannot start more threads (EAGAIN)`);
     await recover();
-    const survivors = await baton.stat(`listener.web.worker_${1 - dead}.downstream_cx_active`);
+    const survivors = await baton.stat(`listener.wire.worker_${1 - dead}.downstream_cx_active`);
     t.equal(clients.filter((client) => client.closed === 'open').length, survivors);
     const web = await baton.listenerPort('web');
     for (let index = 0; index < 20; index++) t.equal((await httpRequest(web, '/')).status, 200);
