@@ -1,6 +1,7 @@
 // Converts a checked TLS context of the configuration to the settings of the native engine.
 
 import { createHash } from 'node:crypto';
+import { BatonError } from '../common/errors/errors.js';
 import { durationMs } from '../common/time/duration.js';
 import { readDataSource } from '../config/fields/data-source.js';
 import type {
@@ -150,7 +151,12 @@ function identity(certificate: TlsCertificate): TlsIdentity {
 }
 
 function rootsOf(validation: CertificateValidationContext | undefined): Uint8Array {
-  if (validation?.trusted_ca !== undefined) return bytesOf(validation.trusted_ca)!;
+  if (validation?.trusted_ca !== undefined) {
+    const roots = bytesOf(validation.trusted_ca)!;
+    // The engine verifies no chain without roots.
+    if (roots.length === 0) throw new BatonError('CONFIG_INVALID', 'trusted_ca is empty');
+    return roots;
+  }
   return validation?.system_root_certs === undefined ? NONE : readSystemRoots();
 }
 

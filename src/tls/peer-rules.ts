@@ -62,30 +62,25 @@ export class CompiledPeerRules {
     facts: CertificateFacts | undefined,
     alsoNamed: readonly string[] = [],
   ): Verdict {
-    const { acceptsUntrusted, digests, hasRoots, keyDigests } = this.#rules;
+    const { digests, hasRoots, keyDigests } = this.#rules;
     if (error !== 0) {
       const detail = `X509_verify_cert: certificate verification error at depth ${depth}: ${errorText}`;
       return this.#refused('fail_verify_error', detail);
     }
     if (facts === undefined) return this.#refused('fail_verify_error', 'unreadable certificate');
-    let isVerified = hasRoots;
     const hasNameRules = this.#matchers.length > 0 || alsoNamed.length > 0;
-    if (hasNameRules) {
-      if (!this.#isNamed(facts, alsoNamed)) {
-        // Names get into logs and answers.
-        const names = onOneLine(facts.names.map(nameText).join(', '));
-        return this.#refused('fail_verify_san', `SAN matcher, certificate SANs are [${names}]`);
-      }
-      isVerified = true;
+    if (hasNameRules && !this.#isNamed(facts, alsoNamed)) {
+      // Names get into logs and answers.
+      const names = onOneLine(facts.names.map(nameText).join(', '));
+      return this.#refused('fail_verify_san', `SAN matcher, certificate SANs are [${names}]`);
     }
-    if (digests.length > 0 || keyDigests.length > 0) {
-      if (!digests.includes(hex(facts.sha256)) && !keyDigests.includes(hex(facts.publicKeySha256))) {
-        return this.#refused('fail_verify_cert_hash', 'cert hash and spki');
-      }
-      isVerified = true;
+    const hasDigests = digests.length > 0 || keyDigests.length > 0;
+    if (hasDigests && !digests.includes(hex(facts.sha256)) && !keyDigests.includes(hex(facts.publicKeySha256))) {
+      return this.#refused('fail_verify_cert_hash', 'cert hash and spki');
     }
-    if (isVerified) return VERIFIED;
-    return acceptsUntrusted || !hasRoots ? UNTRUSTED : VERIFIED;
+    if (hasRoots || hasDigests) return VERIFIED;
+    // Anybody can make a certificate with the right name.
+    return hasNameRules ? this.#refused('fail_verify_san', 'names without a trusted CA') : UNTRUSTED;
   }
 
   #refused(refusal: Refusal, what: string): Verdict {

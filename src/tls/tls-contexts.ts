@@ -13,6 +13,7 @@ import type {
 import { loadShim, type NativeShim, type TlsContextSettings, type TlsMistake } from '../io/shim.js';
 import { type ContextCertificates, contextCertificates } from './context-certificates.js';
 import { clientSettings, inlineSecrets, serverSettings, type TlsSecrets } from './context-settings.js';
+import { combinedValidation, validationMistake } from './validation.js';
 
 /** A context in use. */
 export interface TlsContextUse {
@@ -27,6 +28,8 @@ export interface ContextMistake {
   readonly path: string;
   readonly message: string;
 }
+
+const WHERE = 'transport_socket.typed_config';
 
 const TICKET_KEY_BYTES = 80;
 const ROTATION_MS = 12 * 3_600_000;
@@ -52,7 +55,10 @@ export class TlsContexts {
     const settings = serverSettings(context, secrets, serverNames);
     const use = this.#make(settings, secrets);
     const named = context.session_ticket_keys_sds_secret_config;
-    const keys = named === undefined ? context.session_ticket_keys : this.#named(named).session_ticket_keys;
+    const keys =
+      named === undefined
+        ? context.session_ticket_keys
+        : present(this.#named(named).session_ticket_keys, 'session_ticket_keys', named);
     if (keys !== undefined) {
       const bytes = Buffer.concat((keys.keys ?? []).map((source) => readDataSource(source)));
       this.#shim.setTicketKeys(bytes, use.number);
@@ -81,7 +87,7 @@ export class TlsContexts {
     const made = this.#shim.createTlsContext(settings);
     if (typeof made !== 'number') {
       const { message, path } = located(made);
-      throw new BatonError('CONFIG_INVALID', message, { where: `transport_socket.typed_config.${path}` });
+      throw new BatonError('CONFIG_INVALID', message, { where: `${WHERE}.${path}` });
     }
     this.#certificates.set(made, contextCertificates(this.#shim, secrets, settings));
     const release = () => {
@@ -98,20 +104,29 @@ export class TlsContexts {
       tls_certificate_sds_secret_configs: certificates = [],
       validation_context_sds_secret_config: validation = combined?.validation_context_sds_secret_config,
     } = context;
-    const named = validation && this.#named(validation).validation_context;
+    const combinedContext = combinedValidation(
+      inline.validation,
+      validation && present(this.#named(validation).validation_context, 'validation_context', validation),
+    );
+    // The parts may be right and their combination wrong.
+    const mistake = combinedContext && validationMistake(combinedContext);
+    if (mistake !== undefined) {
+      const where = `${WHERE}.common_tls_context.validation_context.${mistake.field}`;
+      throw new BatonError('CONFIG_INVALID', mistake.message, { where });
+    }
     return {
-      certificates: [...inline.certificates, ...certificates.map((name) => this.#named(name).tls_certificate ?? {})],
-      // As in Envoy: fields of the secret replace those of the default, and lists are joined.
-      validation: named === undefined ? inline.validation : { ...inline.validation, ...named },
+      certificates: [
+        ...inline.certificates,
+        ...certificates.map((name) => present(this.#named(name).tls_certificate, 'tls_certificate', name)),
+      ],
+      validation: combinedContext,
     };
   }
 
   #named({ name = '' }: SdsSecretConfig): Secret {
     const secret = this.#secrets.get(name);
     if (secret !== undefined) return secret;
-    throw new BatonError('CONFIG_INVALID', `Unknown static secret: ${name}`, {
-      where: 'transport_socket.typed_config',
-    });
+    throw new BatonError('CONFIG_INVALID', `Unknown static secret: ${name}`, { where: WHERE });
   }
 
   /** Creates the keys of session tickets, which are replaced every 12 hours; the previous ones still decrypt. */
@@ -126,6 +141,12 @@ export class TlsContexts {
     this.#ticketKeys = Buffer.concat([randomBytes(TICKET_KEY_BYTES), previous]);
     this.#shim.setTicketKeys(this.#ticketKeys);
   }
+}
+
+/** Throws unless the secret has the part that a context names: without it nothing would be verified, or presented. */
+function present<T>(value: T | undefined, part: string, { name = '' }: SdsSecretConfig): T {
+  if (value !== undefined) return value;
+  throw new BatonError('CONFIG_INVALID', `static secret '${name}' has no ${part}`, { where: WHERE });
 }
 
 /** Returns what the native engine refuses in settings; undefined: it takes them. */

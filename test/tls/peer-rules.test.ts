@@ -48,3 +48,16 @@ t.test('the reason of a refusal takes one line, whatever the names contain', asy
   t.match(detail, 'SAN matcher, certificate SANs are [a');
   t.notMatch(detail, /[\0-\x1f]/);
 });
+
+t.test('a name alone never vouches for a certificate, a digest does', async (t) => {
+  const names: NameRule[] = [{ type: NameType.Dns, matcher: { exact: 'good.test' }, oid: '' }];
+  const facts = {
+    ...factsWith(NameType.Dns, 'good.test'),
+    sha256: Buffer.from('aa', 'hex'),
+    publicKeySha256: Buffer.alloc(0),
+  };
+  const rules = { names, digests: [], keyDigests: [], hasRoots: false, acceptsUntrusted: false };
+  t.match(new CompiledPeerRules(rules).judge(0, 0, '', facts), { isAccepted: false, refusal: 'fail_verify_san' });
+  t.match(new CompiledPeerRules({ ...rules, digests: ['aa'] }).judge(0, 0, '', facts), { isVerified: true });
+  t.match(new CompiledPeerRules({ ...rules, digests: ['bb'] }).judge(0, 0, '', facts), { isAccepted: false });
+});

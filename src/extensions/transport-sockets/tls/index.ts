@@ -5,6 +5,7 @@
 import type { CommonTlsContext, DownstreamTlsContext, UpstreamTlsContext } from '../../../config/generated/api.js';
 import { clientSettings, inlineSecrets, serverSettings } from '../../../tls/context-settings.js';
 import { checkSettings } from '../../../tls/tls-contexts.js';
+import { validationMistake } from '../../../tls/validation.js';
 import type { NamedExtension } from '../../factories.js';
 import { messageOf, type Report } from '../../sdk.js';
 import { DOWNSTREAM_FIELDS, UPSTREAM_FIELDS } from './fields.js';
@@ -48,30 +49,11 @@ export const upstreamTls: NamedExtension = {
   },
 };
 
-/** Returns false after reporting rules that nothing would vouch for. */
-function checkValidation(common: CommonTlsContext, report: Report): boolean {
-  const path =
-    common.validation_context !== undefined
-      ? 'validation_context'
-      : 'combined_validation_context.default_validation_context';
-  const context = common.validation_context ?? common.combined_validation_context?.default_validation_context;
-  if (context === undefined || common.combined_validation_context !== undefined) return true;
-  const { match_subject_alt_names: untyped = [], match_typed_subject_alt_names: names = [] } = context;
-  const hasRoots = context.trusted_ca !== undefined || context.system_root_certs !== undefined;
-  const at = `common_tls_context.${path}`;
-  if (context.trusted_ca !== undefined && context.system_root_certs !== undefined) {
-    report(`${at}.system_root_certs`, 'trusted_ca replaces the roots of the system: leave one of them out');
-    return false;
-  }
-  if (names.length + untyped.length > 0 && !hasRoots) {
-    report(`${at}.match_typed_subject_alt_names`, 'names prove nothing without trusted_ca: set it, or leave them out');
-    return false;
-  }
-  if (context.crl !== undefined && !hasRoots) {
-    report(`${at}.crl`, 'a revocation list needs trusted_ca');
-    return false;
-  }
-  return true;
+/** Returns false after reporting a context that must not be used. A combined one is checked when its secret is known. */
+function checkValidation({ validation_context: context }: CommonTlsContext, report: Report): boolean {
+  const mistake = context && validationMistake(context);
+  if (mistake !== undefined) report(`common_tls_context.validation_context.${mistake.field}`, mistake.message);
+  return mistake === undefined;
 }
 
 /** Reports what the native engine refuses. Unreadable files are reported with their DataSource. */

@@ -1,0 +1,46 @@
+// Validation contexts: how a default one and a secret are combined, and which say nothing about who a peer is.
+
+import type { CertificateValidationContext } from '../config/generated/api.js';
+
+/** A mistake in a validation context; `field` is one of its own. */
+export interface ValidationMistake {
+  readonly field: keyof CertificateValidationContext;
+  readonly message: string;
+}
+
+/** Returns why a context must not be used; undefined: it may. */
+export function validationMistake(context: CertificateValidationContext): ValidationMistake | undefined {
+  const { match_subject_alt_names: untyped = [], match_typed_subject_alt_names: typed = [] } = context;
+  const hasRoots = context.trusted_ca !== undefined || context.system_root_certs !== undefined;
+  if (context.trusted_ca !== undefined && context.system_root_certs !== undefined) {
+    const message = 'trusted_ca replaces the roots of the system: leave one of them out';
+    return { field: 'system_root_certs', message };
+  }
+  // Anybody can make a certificate with any name.
+  if (typed.length + untyped.length > 0 && !hasRoots) {
+    const message = 'names prove nothing without trusted_ca: set it, or leave them out';
+    return { field: typed.length > 0 ? 'match_typed_subject_alt_names' : 'match_subject_alt_names', message };
+  }
+  if (context.crl !== undefined && !hasRoots) return { field: 'crl', message: 'a revocation list needs trusted_ca' };
+  return undefined;
+}
+
+/** Combines as Envoy does (MergeFrom of Protocol Buffers): fields of the secret replace those of the default, lists are joined. */
+export function combinedValidation(
+  defaults: CertificateValidationContext | undefined,
+  secret: CertificateValidationContext | undefined,
+): CertificateValidationContext | undefined {
+  if (defaults === undefined || secret === undefined) return secret ?? defaults;
+  return {
+    ...defaults,
+    ...secret,
+    verify_certificate_spki: joined(defaults.verify_certificate_spki, secret.verify_certificate_spki),
+    verify_certificate_hash: joined(defaults.verify_certificate_hash, secret.verify_certificate_hash),
+    match_typed_subject_alt_names: joined(defaults.match_typed_subject_alt_names, secret.match_typed_subject_alt_names),
+    match_subject_alt_names: joined(defaults.match_subject_alt_names, secret.match_subject_alt_names),
+  };
+}
+
+function joined<T>(first: readonly T[] = [], second: readonly T[] = []): readonly T[] {
+  return [...first, ...second];
+}
