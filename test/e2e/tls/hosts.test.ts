@@ -227,6 +227,28 @@ for (const [version, resumed] of [
   });
 }
 
+besideEnvoy('a host may renegotiate if allow_renegotiation permits it', async (t, program) => {
+  const host = await startSecureHost(
+    t,
+    server,
+    (request, answer) => {
+      const socket = request.socket as TLSSocket;
+      socket.renegotiate({ rejectUnauthorized: false }, (error) => {
+        if (error) socket.destroy();
+        else answer.end('renegotiated');
+      });
+    },
+    { maxVersion: 'TLSv1.2' },
+  );
+  const clusters = [true, false].map((allow_renegotiation) =>
+    staticCluster(`${allow_renegotiation}`, host.port, { transport_socket: clientTls({}, { allow_renegotiation }) }),
+  );
+  const listeners = ['true', 'false'].map((name) => plainListener(name, name));
+  const baton = await startBaton(t, { ...program, config: bootstrap({ listeners, clusters }) });
+  t.match(await httpRequest(await baton.listenerPort('true'), '/'), { status: 200, body: 'renegotiated' });
+  t.match(await httpRequest(await baton.listenerPort('false'), '/'), { status: 503 });
+});
+
 besideEnvoy('a TCP proxy passes bytes to a host over TLS, and ends with close_notify', async (t, program) => {
   let received = '';
   let hasEnded = false;
