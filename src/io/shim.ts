@@ -164,11 +164,9 @@ export interface TransportOptions {
   /**
    * Judges a peer's certificate during a handshake of a context with `peerRules`. `error`, an X509_V_ERR_* number, and `depth` are the
    * result of verifying its chain; 0: it is valid, or the context has no roots. Returns the number that counts: 0 accepts, and a negative
-   * number accepts what is not verified. Absent: `error` counts. The function and onKeyLogged() run within a turn and must not throw; their submissions are carried out later.
+   * number accepts what is not verified. Absent: `error` counts. The function runs within a turn and must not throw; its submissions are carried out later.
    */
   onVerdict?(id: number, error: number, depth: number, errorText: string, der: Uint8Array, rules: string): number;
-  /** Called with each line for a key log, if the context has `logsKeys`. */
-  onKeyLogged?(id: number, line: string): void;
   /** High watermark and hard limit of accepted connections until Op.Watermark changes them. */
   highWatermark: number;
   hardLimit: number;
@@ -221,8 +219,6 @@ export interface TlsIdentity {
   readonly pkcs12?: Uint8Array | undefined;
   /** Of the key or of the PKCS#12 file. */
   readonly password?: string | undefined;
-  /** The OCSP response to staple, in DER form. */
-  readonly ocspResponse?: Uint8Array | undefined;
 }
 
 /** Versions are numbers of the protocol: 0x0301 (TLS 1.0) to 0x0304 (TLS 1.3). Empty lists stand for OpenSSL's defaults. */
@@ -269,21 +265,12 @@ export interface TlsContextSettings {
   /** Number of sessions that a client keeps; 0: none. */
   readonly maxClientSessions: number;
   readonly allowsRenegotiation: boolean;
-  readonly logsKeys: boolean;
 }
 
 /** Why a context was refused. `field`: a member of TlsContextSettings, 'identities' with its index. */
 export interface TlsMistake {
   readonly field: string;
   readonly reason: string;
-}
-
-/** What a client sends in a handshake. */
-export interface TlsStart {
-  /** SNI; '' sends none. */
-  readonly serverName: string;
-  /** Replaces that of the context if not empty. */
-  readonly alpn: Uint8Array;
 }
 
 /** A session after its handshake. */
@@ -315,19 +302,11 @@ export interface CertificateName {
   readonly oid?: string;
 }
 
-export interface CertificateFacts {
-  /** RFC 2253. */
-  readonly subject: string;
-  readonly issuer: string;
-  /** Hexadecimal, lower case. */
-  readonly serial: string;
+/** What rules for peers are about, as OpenSSL reads it. src/io/tls/certificate.ts has everything else. */
+export interface CertificateEvidence {
   /** Digests of the DER form, and of its public key (SubjectPublicKeyInfo). */
-  readonly sha1: Uint8Array;
   readonly sha256: Uint8Array;
   readonly publicKeySha256: Uint8Array;
-  /** Seconds since the epoch. */
-  readonly notBefore: number;
-  readonly notAfter: number;
   readonly names: readonly CertificateName[];
 }
 
@@ -397,7 +376,7 @@ export interface NativeTransport {
    * go out first, as they are; bytes that were only shown (Op.Peek) are the first of the handshake. Must be called after flush(). Returns
    * false if there is no such context. Throws an Error with `code`: ENOENT for a stale ID, EALREADY, EBUSY for a frozen connection.
    */
-  startTls(id: number, context: number, start?: TlsStart): boolean;
+  startTls(id: number, context: number, serverName?: string): boolean;
   /** Undefined for plain connections and stale IDs. */
   tlsState(id: number): TlsState | undefined;
   /** OpenSSL's reasons for a failure, the first one first, joined by '|'; '' if there are none. */
@@ -507,7 +486,7 @@ export interface NativeShim {
   /** Returns the certificates of a PEM text in DER form; undefined for unreadable text, or without a certificate. */
   readPemCertificates(pem: Uint8Array): Uint8Array[] | undefined;
   /** Undefined for bytes that are not a certificate. */
-  describeCertificate(der: Uint8Array): CertificateFacts | undefined;
+  describeCertificate(der: Uint8Array): CertificateEvidence | undefined;
   /**
    * Creates a socket bound to a raw sockaddr, non-blocking and close-on-exec, not yet listening. Throws an Error with `code` (EADDRINUSE
    * …).

@@ -59,8 +59,6 @@ interface SockaddrRange {
 export interface DownstreamHandler extends ConnectionHandler {
   /** The number of active requests; 0 for protocols without requests. */
   readonly activeRequests: number;
-  /** Called when the TLS handshake of the connection has finished, before its first bytes. */
-  onSecured?(): void;
   /** Called at the end of the drain time: a connection that no response can end closes now, in an orderly way. */
   onDrainEnd?(): void;
   /** Called when the listener is removed: ends the connection now, in any state. */

@@ -46,7 +46,6 @@ export class SecuringConnection implements ConnectionHandler {
     if (this.#connection.isClosed) return;
     this.#connection.security = this.#handshake.secured(transport, id);
     transport.setHandler(id, this.#handler);
-    this.#handler.onSecured?.();
   }
 
   onHandshakeFailed(reasons: string): void {

@@ -118,7 +118,6 @@ function commonSettings(context: CommonTlsContext, secrets: TlsSecrets, isServer
     sessionSeconds: 0,
     maxClientSessions: 0,
     allowsRenegotiation: false,
-    logsKeys: false,
   };
 }
 

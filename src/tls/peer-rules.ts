@@ -3,7 +3,7 @@
 
 import { onOneLine } from '../common/text/shown.js';
 import type { StringMatcher } from '../config/generated/api.js';
-import type { CertificateFacts } from '../io/shim.js';
+import type { CertificateEvidence } from '../io/shim.js';
 import { compileNameMatcher, type NameMatcher } from '../stats/settings/name-matcher.js';
 import { NameType, nameText } from './certificate-names.js';
 
@@ -59,7 +59,7 @@ export class CompiledPeerRules {
     error: number,
     depth: number,
     errorText: string,
-    facts: CertificateFacts | undefined,
+    facts: CertificateEvidence | undefined,
     alsoNamed: readonly string[] = [],
   ): Verdict {
     const { digests, hasRoots, keyDigests } = this.#rules;
@@ -88,7 +88,7 @@ export class CompiledPeerRules {
     return { isAccepted, isVerified: false, refusal, detail: `verify cert failed: ${what}` };
   }
 
-  #isNamed(facts: CertificateFacts, alsoNamed: readonly string[]): boolean {
+  #isNamed(facts: CertificateEvidence, alsoNamed: readonly string[]): boolean {
     return facts.names.some((name) => {
       const text = nameText(name);
       const isDns = name.type === NameType.Dns;

@@ -1,7 +1,7 @@
 // Rules for the names of certificates, with names that an attacker could get certified.
 
 import t from 'tap';
-import type { CertificateFacts } from '../../src/io/shim.js';
+import type { CertificateEvidence } from '../../src/io/shim.js';
 import { NameType } from '../../src/tls/certificate-names.js';
 import { CompiledPeerRules, type NameRule } from '../../src/tls/peer-rules.js';
 
@@ -10,9 +10,9 @@ function rulesFor(type: NameType, exact: string): CompiledPeerRules {
   return new CompiledPeerRules({ names, digests: [], keyDigests: [], hasRoots: true, acceptsUntrusted: false });
 }
 
-function factsWith(type: NameType, ...values: (string | number[])[]): CertificateFacts {
+function factsWith(type: NameType, ...values: (string | number[])[]): CertificateEvidence {
   const names = values.map((value) => ({ type, value: Buffer.from(value as string), oid: '' }));
-  return { names } as Partial<CertificateFacts> as CertificateFacts;
+  return { names } as Partial<CertificateEvidence> as CertificateEvidence;
 }
 
 t.test('a DNS name with a NUL matches nothing that precedes the NUL', async (t) => {

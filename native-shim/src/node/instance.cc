@@ -88,10 +88,9 @@ bool Instance::open(napi_value options) {
   napi_create_array(env_, &holder);
   Arrays arrays;
   if (!readArrays(env_, options, holder, arrays)) return false;
-  napi_value callbacks[3];
+  napi_value callbacks[2];
   if (!readCallback(options, "onBatch", false, callbacks[0]) ||
-      !readCallback(options, "onVerdict", true, callbacks[1]) ||
-      !readCallback(options, "onKeyLogged", true, callbacks[2])) {
+      !readCallback(options, "onVerdict", true, callbacks[1])) {
     return false;
   }
   int32_t high = 0;
@@ -122,7 +121,6 @@ bool Instance::open(napi_value options) {
   napi_create_reference(env_, holder, 1, &arrays_);
   napi_create_reference(env_, callbacks[0], 1, &callback_);
   if (callbacks[1] != nullptr) napi_create_reference(env_, callbacks[1], 1, &verdict_);
-  if (callbacks[2] != nullptr) napi_create_reference(env_, callbacks[2], 1, &keyLogged_);
   napi_value name;
   napi_create_string_utf8(env_, "baton:transport", NAPI_AUTO_LENGTH, &name);
   napi_async_init(env_, nullptr, name, &context_);
@@ -225,16 +223,9 @@ int Instance::verdict(Id id, int error, int depth, X509* leaf, const std::string
   return counts;
 }
 
-void Instance::keyLogged(Id id, const char* line) {
-  if (keyLogged_ == nullptr) return;
-  HandleScope scope(env_);
-  napi_value arguments[] = {makeInt(env_, id), makeText(env_, line)};
-  call(keyLogged_, arguments, 2);
-}
-
 void Instance::closed() {
   napi_delete_reference(env_, arrays_);
-  for (napi_ref callback : {callback_, verdict_, keyLogged_}) {
+  for (napi_ref callback : {callback_, verdict_}) {
     if (callback != nullptr) napi_delete_reference(env_, callback);
   }
   napi_async_destroy(env_, context_);

@@ -26,7 +26,6 @@ class Instance final : public BatchHandler {
   void reportMistake(const char* what) override;
   void closed() override;
   int verdict(Id id, int error, int depth, X509* leaf, const std::string& rules) override;
-  void keyLogged(Id id, const char* line) override;
 
  private:
   explicit Instance(napi_env env) : env_(env) {}
@@ -43,7 +42,6 @@ class Instance final : public BatchHandler {
   napi_ref arrays_ = nullptr;    // an array that holds the typed arrays
   napi_ref callback_ = nullptr;  // onBatch
   napi_ref verdict_ = nullptr;   // onVerdict
-  napi_ref keyLogged_ = nullptr; // onKeyLogged
   napi_ref exception_ = nullptr;
   napi_async_context context_ = nullptr;
   // For the current turn.

@@ -19,8 +19,7 @@ bool readIdentity(napi_env env, napi_value value, TlsIdentitySettings& to) {
   return readText(env, property(env, value, "chain"), "chain", to.chain) &&
          readText(env, property(env, value, "key"), "key", to.key) &&
          readText(env, property(env, value, "pkcs12"), "pkcs12", to.pkcs12) &&
-         readText(env, password, "password", to.password) &&
-         readText(env, property(env, value, "ocspResponse"), "ocspResponse", to.ocspResponse);
+         readText(env, password, "password", to.password);
 }
 
 bool readIdentities(napi_env env, napi_value value, std::vector<TlsIdentitySettings>& to) {
@@ -65,8 +64,7 @@ bool readSettings(napi_env env, napi_value value, TlsSettings& to) {
                {"requiresServerName", to.requiresServerName},
                {"hasTickets", to.hasTickets},
                {"hasStatefulSessions", to.hasStatefulSessions},
-               {"allowsRenegotiation", to.allowsRenegotiation},
-               {"logsKeys", to.logsKeys}};
+               {"allowsRenegotiation", to.allowsRenegotiation}};
   for (auto& flag : flags) {
     if (!readBool(env, property(env, value, flag.name), flag.name, flag.to)) return false;
   }
@@ -156,14 +154,8 @@ napi_value describeCertificate(napi_env env, napi_callback_info info) {
   const CertificateFacts facts = describe(certificate.get());
   napi_value made = nullptr;
   napi_create_object(env, &made);
-  napi_set_named_property(env, made, "subject", makeText(env, facts.subject));
-  napi_set_named_property(env, made, "issuer", makeText(env, facts.issuer));
-  napi_set_named_property(env, made, "serial", makeText(env, facts.serial));
-  napi_set_named_property(env, made, "sha1", makeRawText(env, facts.sha1));
   napi_set_named_property(env, made, "sha256", makeRawText(env, facts.sha256));
   napi_set_named_property(env, made, "publicKeySha256", makeRawText(env, facts.publicKeySha256));
-  napi_set_named_property(env, made, "notBefore", makeDouble(env, facts.notBefore));
-  napi_set_named_property(env, made, "notAfter", makeDouble(env, facts.notAfter));
   napi_value names = nullptr;
   napi_create_array(env, &names);
   uint32_t index = 0;

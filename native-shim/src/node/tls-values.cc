@@ -51,11 +51,6 @@ bool readText(napi_env env, napi_value value, const char* name, std::string& to)
   return true;
 }
 
-bool readTlsStart(napi_env env, napi_value value, TlsStart& to) {
-  return isAbsent(env, value) || (readText(env, property(env, value, "serverName"), "serverName", to.serverName) &&
-                                  readText(env, property(env, value, "alpn"), "alpn", to.alpn));
-}
-
 napi_value makeText(napi_env env, const std::string& text) {
   napi_value made = nullptr;
   napi_create_string_utf8(env, text.data(), text.size(), &made);

@@ -11,7 +11,6 @@ namespace baton {
 
 // Reads a string or a Uint8Array; absent: empty. Returns false after throwing.
 bool readText(napi_env env, napi_value value, const char* name, std::string& to);
-bool readTlsStart(napi_env env, napi_value value, TlsStart& to);
 
 // Bytes that are not UTF-8 are replaced.
 napi_value makeText(napi_env env, const std::string& text);

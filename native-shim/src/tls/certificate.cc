@@ -9,27 +9,6 @@
 namespace baton {
 namespace {
 
-std::string nameText(const X509_NAME* name) {
-  const BioHandle text(BIO_new(BIO_s_mem()));
-  if (text == nullptr || X509_NAME_print_ex(text.get(), name, 0, XN_FLAG_RFC2253) < 0) return "";
-  char* data = nullptr;
-  const long length = BIO_get_mem_data(text.get(), &data);
-  return {data, static_cast<size_t>(length)};
-}
-
-std::string serialText(X509* certificate) {
-  const std::unique_ptr<BIGNUM, TlsFree<BN_free>> number(
-      ASN1_INTEGER_to_BN(X509_get0_serialNumber(certificate), nullptr));
-  char* hex = number == nullptr ? nullptr : BN_bn2hex(number.get());
-  if (hex == nullptr) return "";
-  std::string text(hex);
-  OPENSSL_free(hex);
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'F') c = static_cast<char>(c + ('a' - 'A'));
-  }
-  return text;
-}
-
 template <typename Digest>
 std::string digestOf(Digest digest) {
   unsigned char bytes[EVP_MAX_MD_SIZE];
@@ -46,14 +25,6 @@ std::string publicKeyDigest(X509* certificate) {
   });
   OPENSSL_free(der);
   return sum;
-}
-
-double secondsOf(const ASN1_TIME* time) {
-  const std::unique_ptr<ASN1_TIME, TlsFree<ASN1_TIME_free>> epoch(ASN1_TIME_set(nullptr, 0));
-  int days = 0;
-  int seconds = 0;
-  if (epoch == nullptr || ASN1_TIME_diff(&days, &seconds, epoch.get(), time) != 1) return 0;
-  return static_cast<double>(days) * 86400 + seconds;
 }
 
 std::string bytesOf(const ASN1_STRING* string) {
@@ -118,15 +89,9 @@ std::string toDer(X509* certificate) {
 
 CertificateFacts describe(X509* certificate) {
   CertificateFacts facts;
-  facts.subject = nameText(X509_get_subject_name(certificate));
-  facts.issuer = nameText(X509_get_issuer_name(certificate));
-  facts.serial = serialText(certificate);
-  facts.sha1 = digestOf([&](unsigned char* to, unsigned* size) { return X509_digest(certificate, EVP_sha1(), to, size); });
   facts.sha256 =
       digestOf([&](unsigned char* to, unsigned* size) { return X509_digest(certificate, EVP_sha256(), to, size); });
   facts.publicKeySha256 = publicKeyDigest(certificate);
-  facts.notBefore = secondsOf(X509_get0_notBefore(certificate));
-  facts.notAfter = secondsOf(X509_get0_notAfter(certificate));
   facts.names = namesOf(certificate);
   ERR_clear_error();
   return facts;

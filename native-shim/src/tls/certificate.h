@@ -1,4 +1,4 @@
-// What a certificate says, as text.
+// What rules for peers are about: the names and digests of a certificate.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,8 @@ struct CertificateFacts {
     std::string oid;
   };
 
-  std::string subject;  // RFC 2253
-  std::string issuer;
-  std::string serial;        // hexadecimal, lower case
-  std::string sha1;          // of the DER form, raw
-  std::string sha256;        // of the DER form, raw
+  std::string sha256;           // of the DER form, raw
   std::string publicKeySha256;  // of the SubjectPublicKeyInfo, raw
-  double notBefore = 0;      // seconds since the epoch
-  double notAfter = 0;
   std::vector<Name> names;
 };
 

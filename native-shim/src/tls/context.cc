@@ -102,7 +102,6 @@ bool TlsContext::prepare(TlsMistake& mistake) {
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_read_ahead(context, 1);
   SSL_CTX_set_msg_callback(context, TlsSession::observeMessage);
-  if (settings_.logsKeys) SSL_CTX_set_keylog_callback(context, TlsSession::logKey);
   if (!setAlgorithms(mistake)) return false;
   if (!identities_.read(settings_.identities, mistake) ||
       !identities_.use(context, settings_.isServer, settings_.scansAllIdentities, mistake)) {

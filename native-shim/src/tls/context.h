@@ -21,7 +21,6 @@ class TlsContext {
   SSL_CTX* ssl() const { return context_.get(); }
   bool isServer() const { return settings_.isServer; }
   const TlsSettings& settings() const { return settings_; }
-  const TlsIdentities& identities() const { return identities_; }
   ClientSessions& clientSessions() { return clientSessions_; }
 
   // Replaces the shared ticket keys by keys of this context. Returns false for a length that is not of whole keys.

@@ -12,8 +12,6 @@
 namespace baton {
 namespace {
 
-constexpr int kMustStaple = 5;  // TLS feature status_request, RFC 7633
-
 // Gives the password to OpenSSL; without one, OpenSSL must not ask the terminal.
 int answerPassword(char* to, int room, int, void* settings) {
   const auto* identity = static_cast<const TlsIdentitySettings*>(settings);
@@ -65,15 +63,6 @@ bool readPkcs12(const TlsIdentitySettings& settings, TlsIdentity& to, std::strin
   return false;
 }
 
-bool needsStapling(X509* leaf) {
-  const std::unique_ptr<TLS_FEATURE, TlsFree<TLS_FEATURE_free>> features(
-      static_cast<TLS_FEATURE*>(X509_get_ext_d2i(leaf, NID_tlsfeature, nullptr, nullptr)));
-  for (int i = 0; features != nullptr && i < sk_ASN1_INTEGER_num(features.get()); ++i) {
-    if (ASN1_INTEGER_get(sk_ASN1_INTEGER_value(features.get(), i)) == kMustStaple) return true;
-  }
-  return false;
-}
-
 std::string lowerCase(std::string_view text) {
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(),
@@ -117,8 +106,6 @@ bool TlsIdentities::read(const std::vector<TlsIdentitySettings>& settings, TlsMi
       mistake = {"identities[" + std::to_string(all_.size()) + "]", reason};
       return false;
     }
-    identity.ocspResponse = each.ocspResponse;
-    identity.mustStaple = needsStapling(identity.leaf.get());
     everyIndex_.push_back(all_.size());
     all_.push_back(std::move(identity));
   }
@@ -127,13 +114,6 @@ bool TlsIdentities::read(const std::vector<TlsIdentitySettings>& settings, TlsMi
 
 bool TlsIdentities::use(SSL_CTX* context, bool isServer, bool scansAll, TlsMistake& mistake) {
   scansAll_ = scansAll;
-  const auto stapleHook = [](SSL* ssl, void* self) { return static_cast<const TlsIdentities*>(self)->staple(ssl); };
-  const bool staples =
-      std::any_of(all_.begin(), all_.end(), [](const TlsIdentity& each) { return !each.ocspResponse.empty(); });
-  if (isServer && staples) {
-    SSL_CTX_set_tlsext_status_cb(context, static_cast<int (*)(SSL*, void*)>(stapleHook));
-    SSL_CTX_set_tlsext_status_arg(context, this);
-  }
   for (size_t i = 0; i < all_.size(); ++i) {
     const TlsIdentity& each = all_[i];
     // Also checks that the key is strong enough for the security level. Several are chosen from by choose().
@@ -206,21 +186,6 @@ int TlsIdentities::choose(SSL* ssl) const {
   // What the context offers must not be chosen from.
   SSL_certs_clear(ssl);
   return SSL_use_cert_and_key(ssl, chosen->leaf.get(), chosen->key.get(), chosen->chain.get(), 1);
-}
-
-// OpenSSL's callback for a client that asks for a stapled response.
-int TlsIdentities::staple(SSL* ssl) const {
-  const X509* leaf = SSL_get_certificate(ssl);
-  for (const TlsIdentity& each : all_) {
-    if (each.leaf.get() != leaf || each.ocspResponse.empty()) continue;
-    const size_t length = each.ocspResponse.size();
-    auto* copy = static_cast<unsigned char*>(OPENSSL_malloc(length));
-    if (copy == nullptr) return SSL_TLSEXT_ERR_NOACK;
-    each.ocspResponse.copy(reinterpret_cast<char*>(copy), length);
-    if (SSL_set_tlsext_status_ocsp_resp(ssl, copy, static_cast<long>(length)) == 1) return SSL_TLSEXT_ERR_OK;
-    OPENSSL_free(copy);
-  }
-  return SSL_TLSEXT_ERR_NOACK;
 }
 
 }  // namespace baton

@@ -16,8 +16,6 @@ struct TlsIdentity {
   CertificateHandle leaf;
   CertificateStack chain;
   KeyHandle key;
-  std::string ocspResponse;
-  bool mustStaple = false;
 };
 
 class TlsIdentities {
@@ -28,14 +26,11 @@ class TlsIdentities {
   // Adds them to a context. Several are chosen from when a client connects.
   bool use(SSL_CTX* context, bool isServer, bool scansAll, TlsMistake& mistake);
 
-  const std::vector<TlsIdentity>& all() const { return all_; }
-
  private:
   void indexNames();
   void addName(std::string_view name, size_t index);
   int choose(SSL* ssl) const;
   const TlsIdentity* best(SSL* ssl, const std::vector<size_t>& among) const;
-  int staple(SSL* ssl) const;
 
   std::vector<TlsIdentity> all_;
   // By DNS name in lower case, `*.` included; the order is that of the settings.

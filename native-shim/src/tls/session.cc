@@ -8,8 +8,8 @@
 #include <cstring>
 #include <vector>
 
-#include "tls/errors.h"
 #include "system/socket-calls.h"
+#include "tls/errors.h"
 
 namespace baton {
 namespace {
@@ -90,7 +90,7 @@ class TlsSession::Io {
   ~Io() {
     keepInput();
     const iovec rest{flow.output.data() + sent_, flow.output.size() - sent_};
-    if (rest.iov_len > 0) session_.unsent_.append(&rest, 1, 0, rest.iov_len);
+    if (rest.iov_len > 0 && !session_.unsent_.append(&rest, 1, 0, rest.iov_len)) session_.fail();
     if (flow.output.capacity() > 4 * kFlightBytes) std::vector<uint8_t>().swap(flow.output);
     else flow.output.clear();
     flow.input = flow.inputEnd = nullptr;
@@ -139,7 +139,8 @@ class TlsSession::Io {
       return;
     }
     const iovec rest{const_cast<uint8_t*>(flow.input), left};
-    if (left > 0) session_.input_.append(&rest, 1, 0, left);
+    // Without memory the stream has a hole.
+    if (left > 0 && !session_.input_.append(&rest, 1, 0, left)) session_.fail();
   }
 
   TlsSession& session_;
@@ -148,7 +149,7 @@ class TlsSession::Io {
   bool isShort_ = false;
 };
 
-std::unique_ptr<TlsSession> TlsSession::create(std::shared_ptr<TlsContext> context, const TlsStart& start,
+std::unique_ptr<TlsSession> TlsSession::create(std::shared_ptr<TlsContext> context, const std::string& serverName,
                                                int32_t connection, TlsObserver& observer, PendingQueue unsent) {
   ERR_clear_error();
   SslHandle ssl(SSL_new(context->ssl()));
@@ -164,11 +165,7 @@ std::unique_ptr<TlsSession> TlsSession::create(std::shared_ptr<TlsContext> conte
     return session;
   }
   SSL_set_connect_state(made);
-  if (!start.serverName.empty()) SSL_set_tlsext_host_name(made, start.serverName.c_str());
-  if (!start.alpn.empty()) {
-    SSL_set_alpn_protos(made, reinterpret_cast<const unsigned char*>(start.alpn.data()),
-                        static_cast<unsigned>(start.alpn.size()));
-  }
+  if (!serverName.empty()) SSL_set_tlsext_host_name(made, serverName.c_str());
   session->context_->clientSessions().offer(made);
   return session;
 }
@@ -323,11 +320,6 @@ void TlsSession::observeMessage(int isWrite, int, int contentType, const void* b
     session->hasFailed_ = true;
     session->failure_ = "too many key updates";
   }
-}
-
-void TlsSession::logKey(const SSL* ssl, const char* line) {
-  TlsSession* session = of(ssl);
-  if (session != nullptr) session->observer_.keyLogged(session->connection_, line);
 }
 
 }  // namespace baton

@@ -24,24 +24,17 @@ class TlsObserver {
   // Judges the peer's certificate by `rules`. `error`, an X509_V_ERR_* number, and `depth` are the result of the verification of its chain.
   // Returns the number that counts: 0 accepts, and a negative number accepts what is not verified.
   virtual int verdict(int32_t connection, int error, int depth, X509* leaf, const std::string& rules) = 0;
-  // A line for a key log file.
-  virtual void keyLogged(int32_t connection, const char* line) = 0;
 
  protected:
   ~TlsObserver() = default;
-};
-
-struct TlsStart {
-  std::string serverName;  // SNI of a client; '' sends none
-  std::string alpn;        // replaces that of the context; '' keeps it
 };
 
 class TlsSession {
  public:
   enum class Step { Wait, More, Done, Failed, Ended, Broken };
 
-  // Returns nullptr without memory. `unsent` goes out first, as it is.
-  static std::unique_ptr<TlsSession> create(std::shared_ptr<TlsContext> context, const TlsStart& start, int32_t connection,
+  // Returns nullptr without memory. `serverName`: SNI of a client; '' sends none. `unsent` goes out first, as it is.
+  static std::unique_ptr<TlsSession> create(std::shared_ptr<TlsContext> context, const std::string& serverName, int32_t connection,
                                             TlsObserver& observer, PendingQueue unsent);
   ~TlsSession();
 
@@ -86,7 +79,6 @@ class TlsSession {
     return observer_.verdict(connection_, error, depth, leaf, context_->settings().peerRules);
   }
   static void observeMessage(int isWrite, int version, int contentType, const void* bytes, size_t length, SSL* ssl, void*);
-  static void logKey(const SSL* ssl, const char* line);
 
  private:
   class Io;

@@ -14,7 +14,6 @@ struct TlsIdentitySettings {
   std::string pkcs12;  // DER; replaces both
   std::string password;
   bool hasPassword = false;
-  std::string ocspResponse;  // DER
 };
 
 enum class TlsVerify : int32_t { None = 0, Optional = 1, Required = 2 };
@@ -49,7 +48,6 @@ struct TlsSettings {
   int32_t sessionSeconds = 0;
   int32_t maxClientSessions = 0;
   bool allowsRenegotiation = false;
-  bool logsKeys = false;
 };
 
 // Why a context cannot be made.

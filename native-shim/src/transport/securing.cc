@@ -6,12 +6,12 @@
 
 namespace baton {
 
-int Transport::startTls(Id id, std::shared_ptr<TlsContext> context, const TlsStart& start) {
+int Transport::startTls(Id id, std::shared_ptr<TlsContext> context, const std::string& serverName) {
   SocketRecord* connection = find(id, SocketKind::Connection);
   if (connection == nullptr) return ENOENT;
   if (connection->stream.tls() != nullptr) return EALREADY;
   if (connection->frozen) return EBUSY;
-  if (!connection->stream.startTls(std::move(context), start, id, *this)) return ENOMEM;
+  if (!connection->stream.startTls(std::move(context), serverName, id, *this)) return ENOMEM;
   // Bytes that were shown are the first of the handshake.
   connection->peekLimit = 0;
   if (connection->peekedToEnd) connection->ended = false;
@@ -63,12 +63,6 @@ int Transport::verdict(int32_t connection, int error, int depth, X509* leaf, con
   const int counts = handler_.verdict(connection, error, depth, leaf, rules);
   observing_ = false;
   return counts;
-}
-
-void Transport::keyLogged(int32_t connection, const char* line) {
-  observing_ = true;
-  handler_.keyLogged(connection, line);
-  observing_ = false;
 }
 
 }  // namespace baton

@@ -38,7 +38,6 @@ class BatchHandler {
   virtual void closed() = 0;
   // Answers a handshake, within a turn. JavaScript cannot flush meanwhile.
   virtual int verdict(Id id, int error, int depth, X509* leaf, const std::string& rules) = 0;
-  virtual void keyLogged(Id id, const char* line) = 0;
 
  protected:
   ~BatchHandler() = default;
@@ -92,7 +91,7 @@ class Transport final : private TlsObserver {
   // securing.cc
   // Encrypts a connection: a client's handshake begins once it is connected, a server's with the bytes that have not been taken. Returns 0
   // or an errno: ENOENT for a stale ID, EALREADY, EBUSY for a frozen connection, ENOMEM.
-  int startTls(Id id, std::shared_ptr<TlsContext> context, const TlsStart& start);
+  int startTls(Id id, std::shared_ptr<TlsContext> context, const std::string& serverName);
   // nullptr for a stale ID or a plain connection.
   TlsSession* tls(Id id);
 
@@ -170,7 +169,6 @@ class Transport final : private TlsObserver {
   // securing.cc
   void secure(Id id, SocketRecord& connection);
   int verdict(int32_t connection, int error, int depth, X509* leaf, const std::string& rules) override;
-  void keyLogged(int32_t connection, const char* line) override;
 
   // peeking.cc
   void peek(Id id, SocketRecord& connection);

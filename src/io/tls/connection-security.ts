@@ -38,7 +38,7 @@ export interface ConnectionSecurity {
 }
 
 /**
- * The contents of one X.509 certificate. Texts come from whoever made the certificate: they may contain any character but control
+ * The contents of one X.509 certificate. Its issuer chooses the texts, and anybody can issue certificates: they may contain any character but control
  * characters, which are escaped.
  */
 export interface CertificateFacts {

@@ -1,7 +1,7 @@
 // The handlers of a thread's connections and listeners.
 
 import type { BufferedBytes } from '../buffered-bytes.js';
-import type { CertificateFacts, ConnectStep } from '../shim.js';
+import type { CertificateEvidence, ConnectStep } from '../shim.js';
 
 /** A connection that holds memory and waits for its own peer. */
 export interface Stall {
@@ -21,7 +21,7 @@ export interface PresentedCertificate {
   readonly error: number;
   readonly depth: number;
   readonly errorText: string;
-  readonly facts: CertificateFacts | undefined;
+  readonly facts: CertificateEvidence | undefined;
   readonly rules: string;
 }
 
@@ -45,8 +45,6 @@ export interface ConnectionHandler {
   onHandshakeFailed?(reason: string): void;
   /** Called during a handshake whose context has rules for the peer. Returns 0 to accept it. An exception refuses it. */
   judgePeer?(peer: PresentedCertificate): number;
-  /** Called with a line for a key log. */
-  onKeyLogged?(line: string): void;
   /** Called when one of the above has thrown: the handler ends its connection. Must not throw. */
   onFault(error: unknown): void;
   /** Adds the bytes that are buffered in either direction to the gauges that count them. Called periodically. */

@@ -17,7 +17,6 @@ import {
   type NativeTransport,
   Op,
   SUBMISSION_STRIDE,
-  type TlsStart,
   type TlsState,
 } from '../shim.js';
 import type { Clock } from '../time/clock.js';
@@ -110,7 +109,6 @@ export class Transport {
       receiveLimit: limits.receiveLimit,
       reserve,
       onVerdict: (id, ...chain) => this.#judge(id, ...chain),
-      onKeyLogged: (id, line) => this.#keyLogged(id, line),
     });
   }
 
@@ -227,9 +225,9 @@ export class Transport {
    * Encrypts a connection from here on: earlier submissions are sent as they are. Its handler learns how the handshake ends. `context`: a
    * number of NativeShim.createTlsContext(). Returns false if it has been released. Throws an Error with `code`.
    */
-  startTls(id: number, context: number, start?: TlsStart): boolean {
+  startTls(id: number, context: number, serverName = ''): boolean {
     this.#flush();
-    return this.#native.startTls(id, context, start);
+    return this.#native.startTls(id, context, serverName);
   }
 
   /** Undefined for plain connections. */
@@ -549,14 +547,6 @@ export class Transport {
     } catch (thrown) {
       this.#reportFault(thrown, FAULT);
       return UNSPECIFIED_ERROR;
-    }
-  }
-
-  #keyLogged(id: number, line: string): void {
-    try {
-      this.#connections[id & ID_SLOT_MASK]?.onKeyLogged?.(line);
-    } catch (thrown) {
-      this.#reportFault(thrown, FAULT);
     }
   }
 

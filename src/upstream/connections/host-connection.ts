@@ -90,7 +90,7 @@ export abstract class HostConnection implements ConnectionHandler {
     this.id = takenOver?.id ?? thread.transport.connect(host.sockaddr, spec, cluster.bufferLimits, this);
     if (cluster.tls !== undefined && takenOver === undefined) {
       this.#handshake = new TlsHandshake(cluster.tls.stats);
-      thread.transport.startTls(this.id, cluster.tls.context, cluster.tls.start(host));
+      thread.transport.startTls(this.id, cluster.tls.context, cluster.tls.serverNameOf(host));
     }
     stats.increment(ClusterStats.at.upstream_cx_active);
     host.stats.increment(HostStats.at.cx_active);

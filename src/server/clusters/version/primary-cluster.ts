@@ -18,7 +18,7 @@ import { type DiscoveryContext, type HostDiscovery, hostDiscovery } from './host
 import { Membership, type MembershipContext } from './membership.js';
 import { PolicyGauges } from './policy-gauges.js';
 import type { VersionResources } from './version-resources.js';
-import { type VersionTls, versionTls } from './version-tls.js';
+import { clusterTls } from './version-tls.js';
 
 export interface PrimaryClusterContext extends DiscoveryContext, MembershipContext {
   /** The available load-balancing policies. */
@@ -54,8 +54,6 @@ export class PrimaryCluster {
   readonly #resources: VersionResources;
   /** Undefined when the load-balancing policy has none. */
   readonly #policyGauges: PolicyGauges | undefined;
-  /** Undefined: connections to its hosts are plain. */
-  readonly #tls: VersionTls | undefined;
 
   /** stop() releases `resources`, or the caller if this throws. `specVersion` is unique among the versions of this cluster. */
   constructor(
@@ -67,8 +65,7 @@ export class PrimaryCluster {
   ) {
     this.config = config;
     this.origin = origin;
-    this.#tls = versionTls(config, resources, context.tls);
-    this.spec = clusterSpec(config, context.policies, this.#tls?.snapshot);
+    this.spec = clusterSpec(config, context.policies, clusterTls(config, resources, context.tls));
     this.#servesCalls = speaksHttp2(config);
     this.#http2Scope = this.#servesCalls ? resources.shared.http2Scope() : undefined;
     this.#specVersion = specVersion;
@@ -105,7 +102,6 @@ export class PrimaryCluster {
     if (!this.isInitialized) this.#resources.shared.stats.set(ClusterStats.at.warming_state, 0);
     this.discovery.stop();
     this.membership.stop();
-    if (this.#tls !== undefined) this.#resources.shared.whenUnused(this.#tls.release);
     this.#resources.release();
   }
 

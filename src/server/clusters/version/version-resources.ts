@@ -11,6 +11,7 @@ export class VersionResources {
   readonly #store: StatsStore;
   readonly #scopes: ScopeRef[] = [];
   readonly #gauges: GaugeShare[] = [];
+  readonly #unused: (() => void)[] = [];
 
   constructor(shared: ClusterResources, store: StatsStore) {
     this.shared = shared;
@@ -32,10 +33,16 @@ export class VersionResources {
     return share;
   }
 
+  /** Calls `free` after release(), when no thread uses the version any more. */
+  whenUnused(free: () => void): void {
+    this.#unused.push(free);
+  }
+
   /** Releases everything. Its stats are removed at once: only the primary writes them. */
   release(): void {
     for (const share of this.#gauges) share.withdraw();
     for (const ref of this.#scopes) this.#store.removeScope(ref);
+    for (const free of this.#unused) this.shared.whenUnused(free);
     this.shared.release();
   }
 }

@@ -9,22 +9,17 @@ import type { VersionResources } from './version-resources.js';
 
 const MESSAGE = 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
 
-export interface VersionTls {
-  readonly snapshot: ClusterTls;
-  /** Called when no thread connects with it any more. */
-  release(): void;
-}
-
-/** Returns undefined for plain connections. Throws a BatonError for a context that cannot be made. */
-export function versionTls(
+/** Makes the context of a version, which `resources` releases. Undefined: plain connections. Throws a BatonError. */
+export function clusterTls(
   config: Cluster,
-  { shared }: VersionResources,
+  resources: VersionResources,
   contexts: TlsContexts,
-): VersionTls | undefined {
+): ClusterTls | undefined {
   const context: UpstreamTlsContext | undefined = unpack(config.transport_socket?.typed_config, MESSAGE);
   if (context === undefined) return undefined;
   // As in Envoy: connections that speak HTTP/2 alone say so.
   const { number, release } = contexts.client(context, http2Options(config) === undefined ? [] : ['h2']);
+  resources.whenUnused(release);
   const { auto_host_sni: usesHostname = false, sni: serverName = '' } = context;
-  return { snapshot: { context: number, serverName, usesHostname, scope: shared.tlsScope() }, release };
+  return { context: number, serverName, usesHostname, scope: resources.shared.tlsScope() };
 }
