@@ -351,7 +351,8 @@ function buildWorker(): FakeTransport {
     words: new SharedWords(words.handle(1)),
     runtime: new Runtime(),
     policies: extensions,
-    zone: '',
+    locality: undefined,
+    localCluster: undefined,
     reportFailedCheck: () => {},
     reportOutlier: () => {},
   };

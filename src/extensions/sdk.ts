@@ -117,7 +117,9 @@ export type { StreamInfo } from '../access-log/stream/stream-info.js';
 export { Word64, xxh64, xxh64Text } from '../common/xxh64.js';
 export { UNBOUNDED_HASHES } from '../config/implemented/cluster.js';
 export type { HostList, LoadBalancer } from '../upstream/load-balancer/load-balancer.js';
+export type { LocalityBalancing } from '../upstream/load-balancer/policy.js';
 export { EdfSchedule } from '../upstream/load-balancer/schedule.js';
+export { DEFAULT_ZONES } from '../upstream/load-balancer/zone-routes.js';
 
 // ── Listener filters ─────────────────────────────────────────────────────────────────────────────────────────────────
 //

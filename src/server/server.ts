@@ -15,6 +15,7 @@ import { collectStartGarbage } from '../io/start-garbage.js';
 import { monotonicMs } from '../io/time/timer-driver.js';
 import { getLogger, type LoggingOptions, levelRules } from '../log/logger.js';
 import { ListenerManagerStats } from '../stats/layouts/listener.js';
+import { serverPlace } from '../upstream/server-place.js';
 import { HealthFailure, ServerHealth } from '../worker/messages/server-health.js';
 import type { DynamicOptions } from '../xds/reading/settings.js';
 import { clusterFacts } from './clusters/cluster-facts.js';
@@ -326,6 +327,7 @@ export class Server {
       health: this.#health.buffer,
       extensionStates: ports.states,
       identity: { ip: localIp, cluster, node, zone: locality?.zone ?? '' },
+      place: serverPlace(bootstrap),
       fileFlush,
       runtime: this.configuration.runtime.runtime.snapshot,
       heartbeat: watchdog.heartbeat,

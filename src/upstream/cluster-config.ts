@@ -32,6 +32,7 @@ import type { Keepalive } from '../io/shim.js';
 import type { ScopeRef } from '../stats/thread-stats.js';
 import { endpointHealthFlags } from './hosts/health-flags.js';
 import type { EndpointCheck, EndpointTraits, ResolvedEndpoint } from './hosts/host.js';
+import { type Locality, localityOf } from './hosts/locality.js';
 import { DEFAULT_RETRY_BUDGET, DEFAULT_THRESHOLDS, type RetryBudget, type Thresholds } from './limits.js';
 import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from './load-balancer/health-parts.js';
 import { type LoadBalancerSpec, type LoadBalancingPolicies, loadBalancerSpec } from './load-balancer/policy.js';
@@ -133,6 +134,7 @@ export function clusterSpec(cluster: Cluster, policies: LoadBalancingPolicies, t
   const common = options?.common_http_protocol_options ?? {};
   const source = cluster.upstream_bind_config?.source_address;
   const name = cluster.name ?? '';
+  const loadBalancer = loadBalancerOf(cluster, policies);
   return {
     name,
     observabilityName: cluster.alt_stat_name || name,
@@ -153,8 +155,8 @@ export function clusterSpec(cluster: Cluster, policies: LoadBalancingPolicies, t
       tracksRemaining(cluster.circuit_breakers, 'DEFAULT'),
       tracksRemaining(cluster.circuit_breakers, 'HIGH'),
     ],
-    loadBalancer: loadBalancerOf(cluster, policies),
-    health: healthPolicy(cluster),
+    loadBalancer,
+    health: healthPolicy(cluster, loadBalancer),
     closesOnHostChange: cluster.common_lb_config?.close_connections_on_host_set_change ?? false,
     isHealthChecked: (cluster.health_checks?.length ?? 0) > 0,
     closesOnHostFailure: cluster.close_connections_on_host_health_failure ?? false,
@@ -196,9 +198,10 @@ export function overprovisioningFactor(assignment: ClusterLoadAssignment | undef
 
 /** Returns the endpoints of a load assignment in its order. */
 export function endpointSpecs(assignment: ClusterLoadAssignment | undefined): EndpointSpec[] {
-  return (assignment?.endpoints ?? []).flatMap((group) =>
-    (group.lb_endpoints ?? []).map((endpoint) => endpointSpec(group, endpoint)),
-  );
+  return (assignment?.endpoints ?? []).flatMap((group) => {
+    const locality = localityOf(group.locality);
+    return (group.lb_endpoints ?? []).map((endpoint) => endpointSpec(group, locality, endpoint));
+  });
 }
 
 /** Returns the host of an endpoint that has an address; undefined when its `host` is a name to resolve. */
@@ -285,16 +288,17 @@ function loadBalancerOf(cluster: Cluster, policies: LoadBalancingPolicies): Load
   return callExtension('settings', policy.name, () => loadBalancerSpec(policy, config));
 }
 
-function healthPolicy(cluster: Cluster): ClusterSpec['health'] {
+function healthPolicy(cluster: Cluster, { localities }: LoadBalancerSpec): ClusterSpec['health'] {
   const panic = cluster.common_lb_config?.healthy_panic_threshold;
   return {
     // The API truncates it to whole percents.
     panicThreshold: panic === undefined ? DEFAULT_HEALTH_POLICY.panicThreshold : Math.trunc(Number(panic.value ?? 0)),
-    failTrafficOnPanic: cluster.common_lb_config?.zone_aware_lb_config?.fail_traffic_on_panic ?? false,
+    failTrafficOnPanic: localities?.failTrafficOnPanic ?? false,
   };
 }
 
-function endpointSpec(group: LocalityLbEndpoints, { endpoint, ...lb }: LbEndpoint): EndpointSpec {
+function endpointSpec(group: LocalityLbEndpoints, locality: Locality, lb: LbEndpoint): EndpointSpec {
+  const { endpoint } = lb;
   const socket = endpoint?.address?.socket_address;
   return {
     host: socket?.address ?? '',
@@ -303,15 +307,12 @@ function endpointSpec(group: LocalityLbEndpoints, { endpoint, ...lb }: LbEndpoin
     hostname: endpoint?.hostname ?? '',
     weight: lb.load_balancing_weight ?? 1,
     priority: group.priority ?? 0,
-    locality: {
-      region: group.locality?.region ?? '',
-      zone: group.locality?.zone ?? '',
-      subZone: group.locality?.sub_zone ?? '',
-    },
+    locality,
     healthFlags: endpointHealthFlags(lb.health_status),
     check: endpoint?.health_check_config && endpointCheck(endpoint.health_check_config),
     isCanary: lb.metadata?.filter_metadata?.['envoy.lb']?.['canary'] === true,
     metadata: lb.metadata,
-    localityWeight: group.load_balancing_weight,
+    // As in Envoy, endpoints without a locality have no weight of one.
+    localityWeight: group.locality && group.load_balancing_weight,
   };
 }

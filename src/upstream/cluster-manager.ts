@@ -92,6 +92,7 @@ export class ClusterManager {
   /** Adds a cluster, or updates its hosts. A cluster with a changed configuration replaces the old one, which is drained. */
   apply(snapshot: ClusterSnapshot, balancer?: ClusterLoadBalancer): void {
     const { name } = snapshot.spec;
+    this.#noteLocal(name, snapshot);
     const reference = this.reference(name);
     const { built } = reference;
     if (built !== undefined && built.snapshot.specVersion === snapshot.specVersion) {
@@ -110,6 +111,7 @@ export class ClusterManager {
       const reference = this.reference(packed.name);
       if (reference.built !== undefined) this.apply(unpackCluster(packed));
       else {
+        this.#noteLocal(packed.name, packed);
         reference.pack(packed);
         this.#keep(reference);
       }
@@ -135,6 +137,13 @@ export class ClusterManager {
   /** Called when the thread ends. Closes idle connections, which are counted as closed. */
   end(): void {
     for (const { built } of this.#references.values()) built?.drain();
+  }
+
+  /** Updates what zone-aware routing needs, if this is the local cluster. */
+  #noteLocal(name: string, cluster: ClusterSnapshot | PackedCluster): void {
+    const { localCluster } = this.#thread;
+    if (localCluster?.name !== name) return;
+    localCluster.update(('text' in cluster ? unpackCluster(cluster) : cluster).hosts);
   }
 
   /** Records that the reference's cluster exists. */

@@ -64,7 +64,7 @@ export class Cluster implements PooledCluster {
     this.name = spec.name;
     this.spec = spec;
     this.stats = thread.stats.scope(snapshot.scope);
-    this.responses = new ResponseStats(thread.stats, this.stats, snapshot.scope.prefix, thread.zone);
+    this.responses = new ResponseStats(thread.stats, this.stats, snapshot.scope.prefix, thread.locality?.zone ?? '');
     const thresholds = new RuntimeThresholds(spec.name, spec.thresholds, thread.runtime);
     this.limits = new ClusterLimits(thread.words, snapshot.block, thresholds);
     this.maintenance = thread.runtime.fraction(`upstream.maintenance_mode.${spec.name}`, {});
@@ -226,11 +226,14 @@ export class Cluster implements PooledCluster {
 
 /** Returns the load balancer for the hosts of a snapshot. It can be prepared before the snapshot is in use. */
 export function loadBalancerOf(thread: UpstreamThread, snapshot: ClusterSnapshot): ClusterLoadBalancer {
-  const { hosts, overprovisioning, spec } = snapshot;
+  const { hosts, overprovisioning, scope, spec } = snapshot;
+  const { localCluster, locality, policies, random, runtime, stats, words } = thread;
+  const { localities, policy: name, settings } = spec.loadBalancer;
+  const policy = policies.policyNamed(name);
   const health = { ...spec.health, overprovisioning };
-  const { policies, random, runtime, words } = thread;
-  const { policy, settings } = spec.loadBalancer;
-  return new ClusterLoadBalancer(hosts, policies.policyNamed(policy), settings, health, words.words, random, runtime);
+  const zones = localCluster && { localCluster, stats: stats.scope(scope) };
+  const context = { words: words.words, random, runtime, locality, zones };
+  return new ClusterLoadBalancer(hosts, { policy, settings, localities, health }, context);
 }
 
 function protocolOf({ memory, stats }: UpstreamThread, { http2Scope, spec }: ClusterSnapshot): ClientProtocol {

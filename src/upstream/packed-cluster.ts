@@ -37,14 +37,14 @@ export function unpackCluster({ text }: PackedCluster): ClusterSnapshot {
   };
 }
 
-type Columns = Omit<HostSetData, 'names' | 'zones' | 'hashKeys' | 'metadata'>;
+type Columns = Omit<HostSetData, 'names' | 'localities' | 'hashKeys' | 'metadata'>;
 
 function listsOf(hosts: HostSetData): { readonly [column in keyof Columns]: readonly number[] } {
   return {
     sockaddrs: [...hosts.sockaddrs],
     sockaddrEnds: [...hosts.sockaddrEnds],
     hostnameIndexes: [...hosts.hostnameIndexes],
-    zoneIndexes: [...hosts.zoneIndexes],
+    localityIndexes: [...hosts.localityIndexes],
     blocks: [...hosts.blocks],
     statsChunks: [...hosts.statsChunks],
     statsBases: [...hosts.statsBases],
@@ -60,7 +60,7 @@ function columnsOf(lists: { readonly [column in keyof Columns]: Iterable<number>
     sockaddrs: Uint8Array.from(lists.sockaddrs),
     sockaddrEnds: Int32Array.from(lists.sockaddrEnds),
     hostnameIndexes: Uint32Array.from(lists.hostnameIndexes),
-    zoneIndexes: Uint32Array.from(lists.zoneIndexes),
+    localityIndexes: Uint32Array.from(lists.localityIndexes),
     blocks: Int32Array.from(lists.blocks),
     statsChunks: Int32Array.from(lists.statsChunks),
     statsBases: Int32Array.from(lists.statsBases),

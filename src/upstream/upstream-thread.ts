@@ -8,8 +8,11 @@ import type { Transport } from '../io/transport/transport.js';
 import type { Runtime } from '../runtime/runtime.js';
 import type { ThreadStats } from '../stats/thread-stats.js';
 import type { FailedCheckReport } from './health-checks/failed-check-report.js';
+import type { Locality } from './hosts/locality.js';
+import { LocalCluster } from './load-balancer/local-cluster.js';
 import type { LoadBalancingPolicies } from './load-balancer/policy.js';
 import type { OutlierReport } from './outliers/outlier-report.js';
+import type { ServerPlace } from './server-place.js';
 import type { SharedWords } from './shared-words.js';
 
 export interface UpstreamThread {
@@ -25,9 +28,18 @@ export interface UpstreamThread {
   readonly runtime: Runtime;
   /** The load-balancing policies of this build. */
   readonly policies: LoadBalancingPolicies;
-  /** This server's zone; '' when none is configured. */
-  readonly zone: string;
+  /** The locality of this server; undefined: none is configured. */
+  readonly locality: Locality | undefined;
+  /** Undefined: none is configured, and requests are not routed by zone. */
+  readonly localCluster: LocalCluster | undefined;
   /** Reports to the primary. */
   readonly reportFailedCheck: (report: FailedCheckReport) => void;
   readonly reportOutlier: (report: OutlierReport) => void;
+}
+
+export function placeOfThread({
+  localCluster: name,
+  locality,
+}: ServerPlace): Pick<UpstreamThread, 'locality' | 'localCluster'> {
+  return { locality, localCluster: name === '' ? undefined : new LocalCluster(name, locality) };
 }

@@ -27,7 +27,7 @@ import { type Scope, ThreadStats } from '../stats/thread-stats.js';
 import { FAILED_CHECK_PORT } from '../upstream/health-checks/failed-check-report.js';
 import { OUTLIER_PORT } from '../upstream/outliers/outlier-report.js';
 import { SharedWords } from '../upstream/shared-words.js';
-import type { UpstreamThread } from '../upstream/upstream-thread.js';
+import { placeOfThread, type UpstreamThread } from '../upstream/upstream-thread.js';
 import { WorkerPorts } from './extensions/worker-ports.js';
 import { HandOver } from './hand-over/hand-over.js';
 import { startHeartbeat } from './messages/heartbeat.js';
@@ -121,7 +121,7 @@ class Worker {
       words: new SharedWords(start.words),
       runtime: this.#runtime,
       policies: extensions,
-      zone: start.identity.zone,
+      ...placeOfThread(start.place),
       reportFailedCheck: (report) => failedChecks.send(report),
       reportOutlier: (report) => outliers.send(report),
     };

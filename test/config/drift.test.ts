@@ -37,7 +37,6 @@ const NOT_READ: { readonly [field: string]: string } = {
 
 /** Names of the API that src reads or writes and no configuration can set, with the reason. */
 const NOT_CONFIGURED: { readonly [name: string]: string } = {
-  fail_traffic_on_panic: 'load balancing supports it, but zones cannot be configured',
   rejected_data_points: 'part of responses from metrics collectors',
   error_message: 'part of responses from metrics collectors',
 };

@@ -218,9 +218,9 @@ stats_sinks:
   ],
   [
     'a field that is not implemented',
-    'cluster_manager: { local_cluster_name: a }\n',
-    `baton.yaml:1:20: cluster_manager.local_cluster_name: field 'local_cluster_name' of envoy.config.bootstrap.v3.ClusterManager is not implemented in Baton: zone-aware routing is not implemented
-  1 | cluster_manager: { local_cluster_name: a }
+    'cluster_manager: { load_stats_config: {} }\n',
+    `baton.yaml:1:20: cluster_manager.load_stats_config: field 'load_stats_config' of envoy.config.bootstrap.v3.ClusterManager is not implemented in Baton: load reporting is not implemented
+  1 | cluster_manager: { load_stats_config: {} }
     |                    ^`,
   ],
   [
@@ -1080,7 +1080,6 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
             active_request_bias: { default_value: -1, runtime_key: k }
             selection_method: FULL_SCAN
             slow_start_config: {}
-            locality_lb_config: { locality_weighted_lb_config: {} }
   - name: d
     load_assignment: { cluster_name: d }
     load_balancing_policy:
@@ -1093,7 +1092,6 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     'policies[0].typed_extension_config.typed_config.active_request_bias.default_value: it must be a number of at least 0, found -1',
     `typed_config.selection_method: 'FULL_SCAN' of ${POLICIES}.least_request.v3.LeastRequest.selection_method is not implemented in Baton: use N_CHOICES`,
     `typed_config.slow_start_config: field 'slow_start_config' of ${POLICIES}.least_request.v3.LeastRequest is not implemented in Baton`,
-    `typed_config.locality_lb_config: field 'locality_lb_config' of ${POLICIES}.least_request.v3.LeastRequest is not implemented in Baton`,
     `typed_config.slow_start_config: field 'slow_start_config' of ${POLICIES}.round_robin.v3.RoundRobin is not implemented in Baton`,
   ],
   [
@@ -1123,7 +1121,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
       policies:
       - typed_extension_config:
           name: m
-          typed_config: { "@type": type.googleapis.com/${POLICIES}.maglev.v3.Maglev, table_size: 1, consistent_hashing_lb_config: { hash_balance_factor: 200 }, locality_weighted_lb_config: {} }
+          typed_config: { "@type": type.googleapis.com/${POLICIES}.maglev.v3.Maglev, table_size: 1, consistent_hashing_lb_config: { hash_balance_factor: 200 } }
 `,
     'clusters[0].ring_hash_lb_config.maximum_ring_size: minimum_ring_size (20) > maximum_ring_size (10)',
     "clusters[0].ring_hash_lb_config.hash_function: 'MURMUR_HASH_2' of envoy.config.cluster.v3.Cluster.RingHashLbConfig.hash_function is not implemented in Baton: use XX_HASH",
@@ -1138,7 +1136,43 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     "typed_config.hash_balance_factor: field 'hash_balance_factor' of",
     'clusters[6].load_balancing_policy.policies[0].typed_extension_config.typed_config.table_size: it must be a prime number, found 1',
     "typed_config.consistent_hashing_lb_config.hash_balance_factor: field 'hash_balance_factor' of",
-    'typed_config.locality_weighted_lb_config: field',
+  ],
+  [
+    'localities that are configured twice',
+    `static_resources:
+  clusters:
+  - name: a
+    load_assignment: { cluster_name: a }
+    common_lb_config: { locality_weighted_lb_config: {}, zone_aware_lb_config: {} }
+  - name: b
+    load_assignment: { cluster_name: b }
+    common_lb_config: { locality_weighted_lb_config: {} }
+    load_balancing_policy:
+      policies:
+      - typed_extension_config:
+          name: r
+          typed_config: { "@type": type.googleapis.com/${POLICIES}.round_robin.v3.RoundRobin, locality_lb_config: {} }
+`,
+    'clusters[0].common_lb_config',
+    'clusters[1].common_lb_config.locality_weighted_lb_config: it has no effect because load_balancing_policy is set: set it there, or leave it out',
+    'typed_config.locality_lb_config: ',
+  ],
+  [
+    'a local cluster that is not defined',
+    'cluster_manager: { local_cluster_name: peers }\nstatic_resources: { clusters: [{ name: a, load_assignment: { cluster_name: a } }] }\n',
+    `baton.yaml:1:40: cluster_manager.local_cluster_name: local cluster 'peers' must be defined in static_resources.clusters
+  1 | cluster_manager: { local_cluster_name: peers }
+    |                                        ^`,
+  ],
+  [
+    'a local cluster with several priorities',
+    `cluster_manager: { local_cluster_name: peers }
+static_resources:
+  clusters:
+  - name: peers
+    load_assignment: { cluster_name: peers, endpoints: [{ priority: 0 }, { priority: 1 }] }
+`,
+    "clusters[0].load_assignment.endpoints[1].priority: unexpected non-zero priority for local cluster 'peers': all of its hosts need priority 0",
   ],
   [
     'a source address of another family than a host',

@@ -30,7 +30,6 @@ function workersCluster(flags: number) {
     runtime: new Runtime(),
     random: new Random(1),
     policies: new ExtensionRegistry(EXTENSIONS),
-    zone: '',
     reportFailedCheck: (report: FailedCheckReport) => reports.push(report),
   } as unknown as UpstreamThread;
   const snapshot = (flags: number): ClusterSnapshot => ({

@@ -77,7 +77,6 @@ function setUp(more: Partial<ClusterConfig>, ips = IPS) {
     runtime: new Runtime(),
     random: new Random(1),
     policies: new ExtensionRegistry(EXTENSIONS),
-    zone: '',
   } as unknown as UpstreamThread;
   return { manager: new ClusterManager(thread), thread, snapshot: () => clusters.set.byName.get('a')!.snapshot() };
 }

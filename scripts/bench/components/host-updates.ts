@@ -7,6 +7,7 @@ import type { ClusterLoadAssignment } from '../../../src/config/generated/api.js
 import { leastRequest } from '../../../src/extensions/load-balancing-policies/least-request/index.js';
 import { random as randomPolicy } from '../../../src/extensions/load-balancing-policies/random/index.js';
 import { roundRobin } from '../../../src/extensions/load-balancing-policies/round-robin/index.js';
+import { Runtime } from '../../../src/runtime/runtime.js';
 import { ClusterStats, HostStats } from '../../../src/stats/layouts/cluster.js';
 import { StatsStore } from '../../../src/stats/store.js';
 import { endpointSpecs, staticEndpoint } from '../../../src/upstream/cluster-config.js';
@@ -27,6 +28,7 @@ const owner = new SharedWordsOwner();
 const scope = store.addScope('cluster.c.', ClusterStats);
 const words = new Int32Array(owner.handle(1).words);
 const random = new Random(1);
+const thread = { words, random, runtime: new Runtime(), locality: undefined, zones: undefined };
 
 function assignment(first: number, weightOf: (host: number) => number): ClusterLoadAssignment {
   const lb_endpoints = Array.from({ length: HOSTS }, (_, at) => {
@@ -76,6 +78,7 @@ function steps(what: string, given: ClusterLoadAssignment): void {
 /** A worker that has used all of its hosts applies a list with some new ones. */
 function worker(policy: LoadBalancingPolicy): void {
   const settings = policy.settings?.({});
+  const cluster = { policy, settings, localities: undefined, health: DEFAULT_HEALTH_POLICY };
   const times: number[] = [];
   let hosts: HostSet<Host> | undefined;
   for (let round = 0; round < ROUNDS; round++) {
@@ -83,7 +86,7 @@ function worker(policy: LoadBalancingPolicy): void {
     const start = cpuMs();
     const data = deserialize(message) as HostSetData;
     hosts = new HostSet<Host>(data, make, hosts);
-    const balancer = new ClusterLoadBalancer(data, policy, settings, DEFAULT_HEALTH_POLICY, words, random);
+    const balancer = new ClusterLoadBalancer(data, cluster, thread);
     hosts.takeRemoved();
     hosts.host(balancer.pick(random));
     times.push(cpuMs() - start);

@@ -8,6 +8,7 @@ import type { Problems } from '../text/problems.js';
 import { checkBindable, checkStream } from './addresses.js';
 import { checkClusters } from './clusters/clusters.js';
 import { calledClusters } from './clusters/grpc-clusters.js';
+import { checkLocalCluster } from './clusters/local-cluster.js';
 import { checkListeners } from './listeners/listeners.js';
 import { checkOverload } from './overload.js';
 import { checkRuntime } from './runtime.js';
@@ -27,6 +28,7 @@ export function checkBootstrap(
   checkWatchdogs(bootstrap, problems);
   checkOverload(bootstrap.overload_manager, problems);
   checkClusters(clusters, calledClusters(bootstrap), catalog, problems);
+  checkLocalCluster(bootstrap, problems);
   const known = new Set(clusters.map((cluster) => cluster?.name ?? ''));
   const http2 = clusters.filter((cluster) => cluster && speaksHttp2(cluster)).map((cluster) => cluster.name ?? '');
   const context = {

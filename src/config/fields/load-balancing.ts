@@ -1,7 +1,7 @@
 // The load-balancing policy of a cluster as a message: the first implemented one of load_balancing_policy, or else the
 // equivalent of lb_policy and the fields that belong to it.
 
-import type { Any, Cluster } from '../generated/api.js';
+import type { Any, Cluster, Cluster_CommonLbConfig, LocalityLbConfig } from '../generated/api.js';
 import { typeUrlOf } from '../schema/message-name.js';
 import type { Path } from '../text/path.js';
 
@@ -11,7 +11,7 @@ interface LegacyPolicy {
   readonly message: string;
   /** The cluster's field with the options, which have the same names as in the message. */
   readonly options?: { readonly field: string; of(cluster: Cluster): object | undefined };
-  /** Whether common_lb_config.consistent_hashing_lb_config is one of its options. */
+  /** Whether it picks by hash: its options in common_lb_config are consistent_hashing_lb_config and weights of localities. */
   readonly hashes?: true;
 }
 
@@ -56,16 +56,31 @@ export function policyMessage(cluster: Cluster, isPolicy: (typeUrl: string) => b
 export function legacyPolicy(cluster: Cluster) {
   const { common_lb_config: common, lb_policy: name = 'ROUND_ROBIN' } = cluster;
   const { hashes, message, options } = LEGACY_POLICIES[name] ?? LEGACY_POLICIES['ROUND_ROBIN']!;
-  const hashing = hashes && common?.consistent_hashing_lb_config;
-  const config: Any = { '@type': typeUrlOf(message), ...options?.of(cluster), ...(hashing && { [HASHING]: hashing }) };
+  const ofCommon = hashes ? hashingOptions(common) : localityOptions(common);
+  const config: Any = { '@type': typeUrlOf(message), ...options?.of(cluster), ...ofCommon };
   return {
     config,
     /** Maps a path within the message to a path within the cluster. */
     placeOf(inner: Path): Path {
-      if (inner[0] === HASHING) return ['common_lb_config', ...inner];
+      if (inner[0] === LOCALITIES) return ['common_lb_config', ...inner.slice(1)];
+      if (inner[0]! in ofCommon) return ['common_lb_config', ...inner];
       return options === undefined ? inner : [options.field, ...inner];
     },
   };
 }
 
-const HASHING = 'consistent_hashing_lb_config';
+const LOCALITIES = 'locality_lb_config';
+
+function localityOptions(common: Cluster_CommonLbConfig = {}): { readonly [LOCALITIES]?: LocalityLbConfig } {
+  const { locality_weighted_lb_config: weighted, zone_aware_lb_config: zones } = common;
+  if (weighted !== undefined) return { [LOCALITIES]: { locality_weighted_lb_config: weighted } };
+  return zones === undefined ? {} : { [LOCALITIES]: { zone_aware_lb_config: zones } };
+}
+
+function hashingOptions(common: Cluster_CommonLbConfig = {}) {
+  const { consistent_hashing_lb_config: hashing, locality_weighted_lb_config: weighted } = common;
+  return {
+    ...(hashing && { consistent_hashing_lb_config: hashing }),
+    ...(weighted && { locality_weighted_lb_config: weighted }),
+  };
+}

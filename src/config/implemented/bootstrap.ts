@@ -77,7 +77,7 @@ export const BOOTSTRAP: ImplementedTable = {
     secrets: true,
   },
   'envoy.config.bootstrap.v3.ClusterManager': {
-    local_cluster_name: refused('zone-aware routing is not implemented'),
+    local_cluster_name: true,
     outlier_detection: true,
     load_stats_config: refused('load reporting is not implemented'),
     enable_deferred_cluster_creation: accepted('workers create most clusters when they are first used in any case'),

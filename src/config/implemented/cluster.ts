@@ -148,9 +148,16 @@ export const CLUSTER: ImplementedTable = {
     close_connections_on_host_set_change: true,
     ignore_new_hosts_until_first_hc: true,
     consistent_hashing_lb_config: true,
-    zone_aware_lb_config: refused('zone-aware routing is not implemented: leave it out'),
-    ...notImplemented('locality_weighted_lb_config', 'override_host_status'),
+    zone_aware_lb_config: true,
+    locality_weighted_lb_config: true,
+    ...notImplemented('override_host_status'),
   },
+  'envoy.config.cluster.v3.Cluster.CommonLbConfig.ZoneAwareLbConfig': obeyed(
+    'routing_enabled',
+    'min_cluster_size',
+    'fail_traffic_on_panic',
+  ),
+  'envoy.config.cluster.v3.Cluster.CommonLbConfig.LocalityWeightedLbConfig': {},
   'envoy.config.cluster.v3.CircuitBreakers': { thresholds: true, ...notImplemented('per_host_thresholds') },
   'envoy.config.cluster.v3.CircuitBreakers.Thresholds': {
     priority: byValue({ DEFAULT: true, HIGH: true }),
@@ -197,9 +204,7 @@ export const CLUSTER: ImplementedTable = {
   'envoy.config.endpoint.v3.LocalityLbEndpoints': {
     locality: true,
     lb_endpoints: true,
-    load_balancing_weight: accepted(
-      'it has an effect with locality_weighted_lb_config only, which is not implemented: each endpoint has its own weight',
-    ),
+    load_balancing_weight: true,
     priority: true,
     metadata: true,
     ...notImplemented('load_balancer_endpoints', 'leds_cluster_locality_config', 'proximity'),

@@ -1,6 +1,7 @@
 // The primary's own connections to hosts: src/upstream with a transport on the primary, which is created on first use.
 
 import { Random } from '../../common/random.js';
+import type { Any, Random as RandomConfig } from '../../config/generated/api.js';
 import { random } from '../../extensions/load-balancing-policies/random/index.js';
 import { Memory } from '../../io/memory.js';
 import { PageReleaser } from '../../io/page-releaser.js';
@@ -12,8 +13,9 @@ import type { CallingThread } from '../../upstream/calling-thread.js';
 import { ClusterManager, type ClusterReference } from '../../upstream/cluster-manager.js';
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
 import { loadBalancerSpec } from '../../upstream/load-balancer/policy.js';
+import type { ServerPlace } from '../../upstream/server-place.js';
 import { PRIMARY, SharedWords } from '../../upstream/shared-words.js';
-import type { UpstreamThread } from '../../upstream/upstream-thread.js';
+import { placeOfThread, type UpstreamThread } from '../../upstream/upstream-thread.js';
 import type { Primary } from '../primary.js';
 import type { ClusterSet } from './cluster-set.js';
 import type { PrimaryCluster } from './version/primary-cluster.js';
@@ -27,8 +29,7 @@ export type CalledClusters = Pick<ClusterSet, 'byName' | 'reportFailedCheck' | '
 
 export interface CallOptions {
   readonly runtime: Runtime;
-  /** Zone of the server, or ''. */
-  readonly zone: string;
+  readonly place: ServerPlace;
   /** Descriptors reserved for other uses. */
   readonly reserve: number;
 }
@@ -78,13 +79,17 @@ export class PrimaryCalls implements CallingThread {
   }
 
   #run(): Running {
-    this.#running ??= this.#start();
+    if (this.#running !== undefined) return this.#running;
+    const { localCluster } = this.#options.place;
+    this.#running = this.#start();
+    // Its hosts are needed for zone-aware routing, even if it is not called.
+    if (localCluster !== '') this.reference(localCluster);
     return this.#running;
   }
 
   #start(): Running {
     const { extensions, shim, store, words } = this.#primary;
-    const { reserve, runtime, zone } = this.#options;
+    const { place, reserve, runtime } = this.#options;
     const clusters = this.#clusters;
     const { timers, ...io } = openThreadIo(shim, {
       memory: new Memory(MEMORY),
@@ -100,7 +105,7 @@ export class PrimaryCalls implements CallingThread {
       words: new SharedWords(words.handle(PRIMARY)),
       policies: extensions,
       runtime,
-      zone,
+      ...placeOfThread(place),
       reportFailedCheck: (report) => clusters.reportFailedCheck(report),
       reportOutlier: (report) => clusters.reportOutlier(report),
     };
@@ -108,7 +113,7 @@ export class PrimaryCalls implements CallingThread {
   }
 }
 
-const ANY_HOST = loadBalancerSpec(random, { '@type': random.typeUrls[0]! });
+const ANY_HOST = loadBalancerSpec<Any & RandomConfig, unknown>(random, { '@type': random.typeUrls[0]! });
 
 /** The primary's calls have no hash, so the structures for picks by hash need not be built. */
 function snapshotOf(cluster: PrimaryCluster): ClusterSnapshot {

@@ -10,6 +10,7 @@ import type { Runtime } from '../../runtime/runtime.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
 import { FAILED_CHECK_PORT, type FailedCheckReport } from '../../upstream/health-checks/failed-check-report.js';
 import { OUTLIER_PORT, type OutlierReport } from '../../upstream/outliers/outlier-report.js';
+import { serverPlace } from '../../upstream/server-place.js';
 import type { ConfigSources } from '../../xds/subscription.js';
 import type { Primary } from '../primary.js';
 import type { PrimaryPorts } from '../workers/primary-ports.js';
@@ -52,9 +53,9 @@ export class PrimaryUpstream {
     const { event_log_path: eventLog } = bootstrap.cluster_manager?.outlier_detection ?? {};
     if (eventLog) this.#outlierLog = new OutlierEventLog(eventLog, fileFlush, primary.store);
     this.clusters = this.#createClusters(options);
-    const zone = bootstrap.node?.locality?.zone ?? '';
-    this.calls = new PrimaryCalls(primary, this.clusters, { runtime, zone, reserve: 0 });
-    this.#checkCalls = new PrimaryCalls(primary, this.clusters, { runtime, zone, reserve: CHECKS_RESERVE });
+    const place = serverPlace(bootstrap);
+    this.calls = new PrimaryCalls(primary, this.clusters, { runtime, place, reserve: 0 });
+    this.#checkCalls = new PrimaryCalls(primary, this.clusters, { runtime, place, reserve: CHECKS_RESERVE });
     this.hosts = new HostWatch(this.clusters.byName, (fd, keepalive) => {
       this.calls.begin().transport.keepAlive(fd, keepalive);
     });
@@ -90,7 +91,7 @@ export class PrimaryUpstream {
     });
   }
 
-  #createClusters({ runtime, sources }: UpstreamOptions): ClusterSet {
+  #createClusters({ bootstrap, runtime, sources }: UpstreamOptions): ClusterSet {
     const { concurrency, extensions, resolver, scopes, store, timers, tls, words } = this.#primary;
     const managerStats = scopes.add('cluster_manager.', ClusterManagerStats);
     const inflated = scopes.add('thread_local_cluster_manager.main_thread.', ThreadLocalClusterManagerStats);
@@ -101,6 +102,7 @@ export class PrimaryUpstream {
       {
         ...{ store, words, resolver, timers, tls, runtime, managerStats, inflated, sources },
         policies: extensions,
+        locality: serverPlace(bootstrap).locality,
         random: new Random(),
         now: monotonicMs,
         checks: this.#checks,

@@ -4,9 +4,10 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Address, addressText, encodeAddress } from '../../io/addresses/address.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
-import { keyOf, type Locality, type ResolvedEndpoint } from './host.js';
+import { keyOf, type ResolvedEndpoint } from './host.js';
 import { HostPreparation, type HostResourceSource, type HostResources } from './host-preparation.js';
 import { EMPTY_HOST_SET, type HostSetData } from './host-set.js';
+import { isSameLocality, type WeightedLocality } from './locality.js';
 import type { ObservedHealth } from './observed-health.js';
 
 /** A host on the primary, for /clusters and health checks. */
@@ -261,10 +262,6 @@ function isSameEndpoint(a: ResolvedEndpoint, b: ResolvedEndpoint): boolean {
   );
 }
 
-function isSameLocality(a: Locality, b: Locality): boolean {
-  return a === b || (a.region === b.region && a.zone === b.zone && a.subZone === b.subZone);
-}
-
 /** Counts the priorities of the hosts that only one of the lists has. */
 function changedPriorities(before: readonly ListedHost[], hosts: readonly ListedHost[], update: number): number {
   const priorities = new Set<number>();
@@ -278,13 +275,13 @@ function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData 
   const count = hosts.length;
   if (count === 0) return EMPTY_HOST_SET;
   const names = new NameTable();
-  const zones = new NameTable();
+  const localities = new LocalityTable();
   const data = {
     ...encodeAll(hosts, before),
     hostnameIndexes: new Uint32Array(count),
-    zoneIndexes: new Uint32Array(count),
+    localityIndexes: new Uint32Array(count),
     names: names.list,
-    zones: zones.list,
+    localities: localities.list,
     blocks: new Int32Array(count),
     statsChunks: new Int32Array(count),
     statsBases: new Int32Array(count),
@@ -306,7 +303,7 @@ function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData 
     data.priorities[index] = endpoint.priority;
     data.healthFlags[index] = host.healthFlags;
     data.hostnameIndexes[index] = names.indexOf(endpoint.hostname);
-    data.zoneIndexes[index] = zones.indexOf(endpoint.locality.zone);
+    data.localityIndexes[index] = localities.indexOf(endpoint);
     if (endpoint.isCanary) data.canaries[index] = 1;
   }
   return count > SHORT ? data : withSharedColumns(data);
@@ -320,7 +317,7 @@ function withSharedColumns(data: HostSetData): HostSetData {
     ...data,
     sockaddrEnds: INT32.shared(data.sockaddrEnds),
     hostnameIndexes: UINT32.shared(data.hostnameIndexes),
-    zoneIndexes: UINT32.shared(data.zoneIndexes),
+    localityIndexes: UINT32.shared(data.localityIndexes),
     statsChunks: INT32.shared(data.statsChunks),
     weights: UINT32.shared(data.weights),
     priorities: UINT8.shared(data.priorities),
@@ -379,6 +376,28 @@ class NameTable {
       this.#indexes.set(name, index);
     }
     this.#last = name;
+    this.#lastIndex = index;
+    return index;
+  }
+}
+
+/** Distinct localities with their weights. Most neighbours have the same one, so the last is checked first. */
+class LocalityTable {
+  readonly list: WeightedLocality[] = [];
+  readonly #indexes = new Map<string, number>();
+  #last: WeightedLocality | undefined;
+  #lastIndex = 0;
+
+  indexOf({ locality, localityWeight: weight = 0 }: ResolvedEndpoint): number {
+    if (this.#last?.weight === weight && isSameLocality(this.#last, locality)) return this.#lastIndex;
+    const { region, subZone, zone } = locality;
+    const key = JSON.stringify([region, zone, subZone, weight]);
+    let index = this.#indexes.get(key);
+    if (index === undefined) {
+      index = this.list.push({ region, zone, subZone, weight }) - 1;
+      this.#indexes.set(key, index);
+    }
+    this.#last = this.list[index];
     this.#lastIndex = index;
     return index;
   }

@@ -3,6 +3,7 @@
 
 import type { Metadata } from '../../config/generated/api.js';
 import { HOST_WORDS } from '../shared-words.js';
+import type { WeightedLocality } from './locality.js';
 
 /** Plain data of a snapshot. Entry `i` of each column belongs to host `i`, in the order of the configuration. */
 export interface HostSetData {
@@ -13,10 +14,10 @@ export interface HostSetData {
   readonly hostnameIndexes: Uint32Array;
   /** Distinct hostnames. */
   readonly names: readonly string[];
-  /** Index into `zones`. */
-  readonly zoneIndexes: Uint32Array;
-  /** Distinct zone names. */
-  readonly zones: readonly string[];
+  /** Index into `localities`. */
+  readonly localityIndexes: Uint32Array;
+  /** Distinct localities with their weights. */
+  readonly localities: readonly WeightedLocality[];
   /** Index of each host's first HostWord word. */
   readonly blocks: Int32Array;
   /** Chunk and base of the ScopeRef of each host's stats. */
@@ -80,10 +81,10 @@ export class HostSet<H extends HostObject> {
   }
 
   describe(index: number): HostDescription {
-    const { names, hostnameIndexes, zones, zoneIndexes, canaries, metadata } = this.data;
+    const { names, hostnameIndexes, localities, localityIndexes, canaries, metadata } = this.data;
     return {
       hostname: names[hostnameIndexes[index]!]!,
-      zone: zones[zoneIndexes[index]!]!,
+      zone: localities[localityIndexes[index]!]!.zone,
       isCanary: canaries[index] === 1,
       metadata: metadata?.[index] ?? undefined,
     };
@@ -153,9 +154,9 @@ export const EMPTY_HOST_SET: HostSetData = {
   sockaddrs: new Uint8Array(0),
   sockaddrEnds: new Int32Array(0),
   hostnameIndexes: new Uint32Array(0),
-  zoneIndexes: new Uint32Array(0),
+  localityIndexes: new Uint32Array(0),
   names: [],
-  zones: [],
+  localities: [],
   blocks: new Int32Array(0),
   statsChunks: new Int32Array(0),
   statsBases: new Int32Array(0),

@@ -5,12 +5,7 @@ import { type Address, addressText, decodeSockaddr } from '../../io/addresses/ad
 import type { Scope } from '../../stats/thread-stats.js';
 import type { HostMonitor } from '../outliers/host-monitor.js';
 import type { HostDescription } from './host-set.js';
-
-export interface Locality {
-  readonly region: string;
-  readonly zone: string;
-  readonly subZone: string;
-}
+import type { Locality } from './locality.js';
 
 /** The endpoint's own health check settings: `health_check_config`. */
 export interface EndpointCheck {
@@ -38,7 +33,7 @@ export interface EndpointTraits {
   readonly check?: EndpointCheck;
   /** For logs, headers and the dump of endpoints. */
   readonly metadata?: Metadata;
-  /** load_balancing_weight of its locality; for the dump of endpoints. */
+  /** load_balancing_weight of its locality, which must be named. */
   readonly localityWeight?: number;
 }
 

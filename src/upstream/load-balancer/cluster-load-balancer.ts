@@ -1,25 +1,22 @@
-// A cluster's load balancer on one worker: selects the priority and the eligible hosts, and updates the selection when runtime
-// values change.
+// A cluster's load balancer on one worker: selects the priority, the locality and the eligible hosts, and updates the selection
+// when runtime values change.
 
 import type { Random } from '../../common/random.js';
 import { runSync } from '../../common/time/next-turn.js';
 import type { Word64 } from '../../common/xxh64.js';
-import { Runtime, type RuntimeDouble, type RuntimeInteger } from '../../runtime/runtime.js';
+import type { Runtime, RuntimeDouble, RuntimeInteger } from '../../runtime/runtime.js';
 import type { HostSetData } from '../hosts/host-set.js';
-import { type HealthPart, type HealthPolicy, healthParts } from './health-parts.js';
-import { HostsOfSet } from './hosts-of-set.js';
+import { healthParts } from './health-parts.js';
+import { hostsByPriority } from './host-group.js';
 import type { LoadBalancer } from './load-balancer.js';
-import type { LoadBalancingPolicy } from './policy.js';
+import { type BalancedCluster, type BalancingThread, PartBalancers } from './part-balancers.js';
 
 export class ClusterLoadBalancer implements LoadBalancer {
   /** Whether the last pick ignored health, for lb_healthy_panic. */
   pickedInPanic = false;
   readonly #hosts: HostSetData;
-  readonly #policy: LoadBalancingPolicy;
-  readonly #settings: unknown;
-  readonly #health: HealthPolicy;
-  readonly #words: Int32Array;
-  readonly #random: Random;
+  readonly #cluster: BalancedCluster;
+  readonly #balancers: PartBalancers;
   readonly #runtime: Runtime;
   readonly #panicThreshold: RuntimeInteger;
   readonly #runtimeNumber: RuntimeDouble;
@@ -32,25 +29,13 @@ export class ClusterLoadBalancer implements LoadBalancer {
   /** New parts that are being made. */
   #steps: Generator<void, void> | undefined;
 
-  /**
-   * `words` are the shared words. Hosts and their health are fixed: a new set gets a new load balancer.
-   * @param settings of `policy`
-   */
-  constructor(
-    hosts: HostSetData,
-    policy: LoadBalancingPolicy,
-    settings: unknown,
-    health: HealthPolicy,
-    words: Int32Array,
-    random: Random,
-    runtime = new Runtime(),
-  ) {
+  /** Hosts and their health are fixed: a new set gets a new load balancer. */
+  constructor(hosts: HostSetData, cluster: BalancedCluster, thread: BalancingThread) {
+    const { health, policy, settings } = cluster;
+    const { runtime } = thread;
     this.#hosts = hosts;
-    this.#policy = policy;
-    this.#settings = settings;
-    this.#health = health;
-    this.#words = words;
-    this.#random = random;
+    this.#cluster = cluster;
+    this.#balancers = new PartBalancers(hosts, cluster, thread);
     this.#runtime = runtime;
     this.#panicThreshold = runtime.integer('upstream.healthy_panic_threshold', health.panicThreshold);
     const { runtimeKey, value } = policy.runtimeNumber?.(settings) ?? NO_NUMBER;
@@ -64,8 +49,10 @@ export class ClusterLoadBalancer implements LoadBalancer {
     const number = this.#runtimeNumber.value;
     if (this.#parts.length === 0 || panicPercent !== this.#panicPercent || number !== this.#number) {
       const parts: Part[] = [];
-      for (const { below, hosts, isPanic } of healthParts(this.#hosts, this.#health, panicPercent)) {
-        const balancer = hosts.length === 0 ? undefined : yield* this.#balancer(hosts, number);
+      const priorities = hostsByPriority(this.#hosts);
+      for (const part of healthParts(priorities, this.#cluster.health, panicPercent)) {
+        const { below, isPanic, priority } = part;
+        const balancer = yield* this.#balancers.build(part, priorities[priority], { number, panicPercent });
         parts.push({ below, isPanic, balancer });
       }
       this.#parts = parts;
@@ -96,19 +83,12 @@ export class ClusterLoadBalancer implements LoadBalancer {
     for (const part of this.#parts) if (percent < part.below) return part;
     return NO_HOSTS;
   }
-
-  *#balancer(indexes: readonly number[], runtimeNumber: number): Generator<void, LoadBalancer> {
-    const made = this.#policy.createLoadBalancer(this.#settings, new HostsOfSet(this.#hosts, indexes), {
-      words: this.#words,
-      random: this.#random,
-      runtimeNumber,
-    });
-    return 'next' in made ? yield* made : made;
-  }
 }
 
 /** A part of the traffic with its load balancer; undefined: no host may be used. */
-interface Part extends Omit<HealthPart, 'hosts'> {
+interface Part {
+  readonly below: number;
+  readonly isPanic: boolean;
   readonly balancer: LoadBalancer | undefined;
 }
 

@@ -1,10 +1,9 @@
 // Divides the traffic of a cluster among its hosts by priority and health.
 
-import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../hosts/health-flags.js';
-import type { HostSetData } from '../hosts/host-set.js';
-import { type PriorityHealth, priorityLoads } from './priority-load.js';
+import type { Availability, HostGroup } from './host-group.js';
+import { priorityLoads } from './priority-load.js';
 
-/** The settings of common_lb_config and of the load assignment's policy; plain data. */
+/** The settings of common_lb_config, of the load assignment's policy and of the load-balancing policy; plain data. */
 export interface HealthPolicy {
   /** healthy_panic_threshold in percent: with fewer healthy hosts health is ignored. 0: never. */
   readonly panicThreshold: number;
@@ -26,68 +25,42 @@ export interface HealthPart {
   readonly below: number;
   /** Their health is ignored. */
   readonly isPanic: boolean;
+  readonly priority: number;
+  readonly availability: Availability;
   /** Indexes in the host set; empty: these requests fail. */
   readonly hosts: readonly number[];
 }
 
 /**
- * Returns the parts of all hosts, sorted by priority and health: 10,000 hosts take a few hundred microseconds.
+ * Returns the parts of all hosts.
+ * @param priorities the hosts of each priority
  * @param panicPercent panic threshold after runtime overrides
  */
-export function healthParts(hosts: HostSetData, policy: HealthPolicy, panicPercent: number): HealthPart[] {
-  const levels = sortHosts(hosts);
-  const loads = priorityLoads(levels, policy.overprovisioning, panicPercent);
+export function healthParts(
+  priorities: readonly HostGroup[],
+  policy: HealthPolicy,
+  panicPercent: number,
+): HealthPart[] {
+  const loads = priorityLoads(priorities, policy.overprovisioning, panicPercent);
   const parts: HealthPart[] = [];
   let below = 0;
-  const add = (hosts: readonly number[], load: number, isPanic: boolean) => {
+  const add = (priority: number, availability: Availability, load: number) => {
     if (load === 0) return;
-    const isRefused = isPanic && policy.failTrafficOnPanic;
-    parts.push({ below: (below += load), isPanic, hosts: isRefused ? [] : hosts });
+    const isPanic = availability === 'all';
+    const hosts = isPanic && policy.failTrafficOnPanic ? [] : priorities[priority]!.hosts[availability];
+    parts.push({ below: (below += load), isPanic, priority, availability, hosts });
   };
-  for (const [priority, level] of levels.entries()) {
-    if (loads.panic[priority]) add(level.all, loads.healthy[priority]! + loads.degraded[priority]!, true);
+  for (const priority of priorities.keys()) {
+    const healthy = loads.healthy[priority]!;
+    const degraded = loads.degraded[priority]!;
+    if (loads.panic[priority]) add(priority, 'all', healthy + degraded);
     else {
-      add(level.healthyHosts, loads.healthy[priority]!, false);
-      add(level.degradedHosts, loads.degraded[priority]!, false);
+      add(priority, 'healthy', healthy);
+      add(priority, 'degraded', degraded);
     }
   }
   // A cluster without hosts is below any threshold.
-  if (parts.length === 0) parts.push({ below: 100, isPanic: levels.length === 0 && panicPercent > 0, hosts: [] });
-  return parts;
-}
-
-function sortHosts({ priorities, healthFlags }: HostSetData): Level[] {
-  const levels: Level[] = [];
-  for (let index = 0; index < priorities.length; index++) {
-    const priority = priorities[index]!;
-    while (levels.length <= priority) levels.push(new Level());
-    levels[priority]!.add(index, healthFlags[index]!);
-  }
-  return levels;
-}
-
-/** The hosts of one priority by health. */
-class Level implements PriorityHealth {
-  readonly all: number[] = [];
-  readonly healthyHosts: number[] = [];
-  readonly degradedHosts: number[] = [];
-  excluded = 0;
-
-  get total(): number {
-    return this.all.length;
-  }
-  get healthy(): number {
-    return this.healthyHosts.length;
-  }
-  get degraded(): number {
-    return this.degradedHosts.length;
-  }
-
-  add(host: number, flags: number): void {
-    this.all.push(host);
-    if (flags & EXCLUDED_FLAGS) this.excluded++;
-    if (flags & UNHEALTHY_FLAGS) return;
-    if (flags & DEGRADED_FLAGS) this.degradedHosts.push(host);
-    else this.healthyHosts.push(host);
-  }
+  if (parts.length > 0) return parts;
+  const isPanic = priorities.length === 0 && panicPercent > 0;
+  return [{ below: 100, isPanic, priority: 0, availability: 'healthy', hosts: [] }];
 }

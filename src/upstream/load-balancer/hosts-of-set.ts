@@ -8,12 +8,15 @@ import type { HostList } from './load-balancer.js';
 export class HostsOfSet implements HostList {
   readonly hosts: Int32Array;
   readonly weights: Uint32Array;
+  readonly shares: Float64Array | undefined;
   readonly #set: HostSetData;
   #isWeighted: boolean | undefined;
   #activeWords: Int32Array | undefined;
 
-  constructor(set: HostSetData, indexes: readonly number[]) {
+  /** @param shares see HostList */
+  constructor(set: HostSetData, indexes: readonly number[], shares?: Float64Array) {
     this.#set = set;
+    this.shares = shares;
     this.hosts = Int32Array.from(indexes);
     this.weights = Uint32Array.from(indexes, (host) => set.weights[host]!);
   }

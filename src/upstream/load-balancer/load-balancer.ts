@@ -21,6 +21,11 @@ export interface HostList {
   readonly hosts: Int32Array;
   /** Weight of each, at least 1. */
   readonly weights: Uint32Array;
+  /**
+   * With locality weights, for policies that pick by hash: the share of all requests that each host gets, in place of its weight.
+   * Their sum is at most 1.
+   */
+  readonly shares?: Float64Array | undefined;
   /** Their weights differ. */
   readonly isWeighted: boolean;
   /** Index of the shared word that holds the active requests of each. */

@@ -5,6 +5,7 @@ import type { Any } from '../../config/generated/api.js';
 import type { Layout } from '../../stats/layout.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { HostList, LoadBalancer } from './load-balancer.js';
+import type { ZoneSettings } from './zone-routes.js';
 
 /** `C` is the message that configures it, `S` its settings. */
 export interface LoadBalancingPolicy<C = unknown, S = unknown> {
@@ -18,6 +19,10 @@ export interface LoadBalancingPolicy<C = unknown, S = unknown> {
    * Converts the message to settings, with defaults filled in: plain data that is sent to workers as JSON. Absent: no settings.
    */
   settings?(config: C): S;
+  /** Returns how it distributes requests over localities; undefined: without regard to weights of localities, DEFAULT_ZONES. */
+  localities?(config: C): LocalityBalancing | undefined;
+  /** Its load balancers may be one for each locality. */
+  readonly isZoneAware?: boolean;
   /** Returns a number that runtime may override: load balancers are rebuilt when it changes. */
   runtimeNumber?(settings: S): RuntimeNumber;
   /**
@@ -31,6 +36,16 @@ export interface LoadBalancingPolicy<C = unknown, S = unknown> {
   ): LoadBalancer | Generator<void, LoadBalancer>;
   /** Gauges of its load balancers. */
   readonly gauges?: BalancerGauges<S>;
+}
+
+/** How requests are distributed over the localities of a priority; plain data. */
+export interface LocalityBalancing {
+  /** In proportion to the weights of localities. */
+  readonly isWeighted: boolean;
+  /** By zone where not by weight. */
+  readonly zones: ZoneSettings;
+  /** In panic, requests fail instead of going to unhealthy hosts. */
+  readonly failTrafficOnPanic: boolean;
 }
 
 export interface RuntimeNumber {
@@ -61,6 +76,8 @@ export interface LoadBalancerSpec extends Pick<LoadBalancingPolicy, 'picksByHash
   /** Name of the policy. */
   readonly policy: string;
   readonly settings: unknown;
+  /** Undefined: as for LoadBalancingPolicy.localities(). */
+  readonly localities: LocalityBalancing | undefined;
 }
 
 /** The policies of this build. */
@@ -73,5 +90,6 @@ export interface LoadBalancingPolicies {
 
 export function loadBalancerSpec<C extends Any, S>(policy: LoadBalancingPolicy<C, S>, config: C): LoadBalancerSpec {
   const { countsActiveRequests, name, picksByHash } = policy;
-  return { policy: name, settings: policy.settings?.(config), picksByHash, countsActiveRequests };
+  const localities = policy.localities?.(config);
+  return { policy: name, settings: policy.settings?.(config), localities, picksByHash, countsActiveRequests };
 }

@@ -44,7 +44,8 @@ function availability(priority: PriorityHealth, count: number, overprovisioning:
   return counted <= 0 ? 0 : Math.min(100, Math.floor((overprovisioning * count) / counted));
 }
 
-function healthyPercent(priority: PriorityHealth): number {
+/** Returns the percentage of the counted hosts that is healthy or degraded. */
+export function healthyPercent(priority: PriorityHealth): number {
   const counted = priority.total - priority.excluded;
   return counted <= 0 ? 0 : (100 * (priority.healthy + priority.degraded)) / counted;
 }

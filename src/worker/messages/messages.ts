@@ -12,6 +12,7 @@ import type { RuntimeChange, RuntimeSnapshot } from '../../runtime/snapshot.js';
 import type { ScopeRef, StatsChunks, WorkerStatsAttachment } from '../../stats/thread-stats.js';
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
 import type { PackedCluster } from '../../upstream/packed-cluster.js';
+import type { ServerPlace } from '../../upstream/server-place.js';
 import type { SharedWordsHandle } from '../../upstream/shared-words.js';
 import type { HeartbeatStart } from './heartbeat.js';
 import type { PackedRoutes } from './packed-routes.js';
@@ -168,6 +169,7 @@ export interface WorkerStart {
   /** States that extensions on the primary have published, by name. */
   readonly extensionStates: Readonly<Record<string, unknown>>;
   readonly identity: LocalIdentity;
+  readonly place: ServerPlace;
   readonly fileFlush: FileLogOptions;
   readonly snapshot: Snapshot;
   readonly runtime: RuntimeSnapshot;

@@ -65,6 +65,7 @@ export class Clusters {
         random: new Random(1),
         runtime: new Runtime(),
         policies: new ExtensionRegistry(EXTENSIONS),
+        locality: undefined,
         tls: new TlsContexts(loadShim(), []),
         now: () => this.#nowMs,
         checks: this.checks,

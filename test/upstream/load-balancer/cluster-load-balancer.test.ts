@@ -51,7 +51,8 @@ function clusterOf(
   );
   const { words } = new SharedWords(owner.handle(0));
   const random = new Random(5);
-  const balancer = new ClusterLoadBalancer(directory.data, policy, settings, health, words, random, runtime);
+  const thread = { words, random, runtime, locality: undefined, zones: undefined };
+  const balancer = new ClusterLoadBalancer(directory.data, { policy, settings, localities: undefined, health }, thread);
   const picks = (count = 300) => {
     const counts = endpoints.map(() => 0);
     for (let i = 0; i < count; i++) {

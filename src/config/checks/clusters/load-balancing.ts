@@ -3,7 +3,7 @@
 import type { ExtensionCatalog } from '../../catalog/extension.js';
 import { validateExtension } from '../../check.js';
 import { LEGACY_POLICIES, legacyPolicy } from '../../fields/load-balancing.js';
-import type { Cluster } from '../../generated/api.js';
+import type { Cluster, Cluster_CommonLbConfig } from '../../generated/api.js';
 import type { Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
 
@@ -33,9 +33,17 @@ function checkUnused(cluster: Cluster, path: Path, problems: Problems): void {
   for (const [name, { options }] of Object.entries(LEGACY_POLICIES)) {
     if (options?.of(cluster) !== undefined) refuse([...path, options.field], [name]);
   }
-  if (common?.consistent_hashing_lb_config === undefined) return;
-  const hashing = Object.keys(LEGACY_POLICIES).filter((name) => LEGACY_POLICIES[name]!.hashes);
-  refuse([...path, 'common_lb_config', 'consistent_hashing_lb_config'], hashing);
+  const all = Object.keys(LEGACY_POLICIES);
+  const hashing = all.filter((name) => LEGACY_POLICIES[name]!.hashes);
+  for (const [field, policies] of Object.entries({
+    consistent_hashing_lb_config: hashing,
+    locality_weighted_lb_config: all,
+    // It is accepted where it has no effect in Envoy either.
+    zone_aware_lb_config: all,
+  })) {
+    if (common?.[field as keyof Cluster_CommonLbConfig] !== undefined)
+      refuse([...path, 'common_lb_config', field], policies);
+  }
 }
 
 /** The category of load-balancing policies. */

@@ -2,6 +2,7 @@
 
 import type { LeastRequest as LeastRequestConfig } from '../../../config/generated/api.js';
 import { byValue, type LoadBalancingPolicyExtension, notImplemented } from '../../sdk.js';
+import { LOCALITY_ROWS, localityBalancing } from '../localities.js';
 import { LeastRequest, WeightedLeastRequest } from './least-request.js';
 
 export interface LeastRequestSettings {
@@ -20,8 +21,10 @@ export const leastRequest: LoadBalancingPolicyExtension<LeastRequestConfig, Leas
       choice_count: true,
       active_request_bias: true,
       selection_method: byValue({ N_CHOICES: true, FULL_SCAN: false }),
-      ...notImplemented('slow_start_config', 'locality_lb_config', 'enable_full_scan'),
+      locality_lb_config: true,
+      ...notImplemented('slow_start_config', 'enable_full_scan'),
     },
+    ...LOCALITY_ROWS,
   },
   countsActiveRequests: true,
   validate({ active_request_bias: bias }, report) {
@@ -33,6 +36,8 @@ export const leastRequest: LoadBalancingPolicyExtension<LeastRequestConfig, Leas
     const value = bias === undefined ? 1 : Number(bias.default_value ?? 0);
     return { choiceCount, activeRequestBias: { runtimeKey: bias?.runtime_key ?? '', value } };
   },
+  isZoneAware: true,
+  localities: (config) => localityBalancing(config.locality_lb_config),
   runtimeNumber: ({ activeRequestBias }) => activeRequestBias,
   createLoadBalancer({ choiceCount }, hosts, { random, runtimeNumber: bias, words }) {
     if (!hosts.isWeighted) return new LeastRequest(hosts, words, choiceCount);

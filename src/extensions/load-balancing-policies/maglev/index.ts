@@ -1,8 +1,9 @@
 // envoy.load_balancing_policies.maglev: consistent hashing with a table.
 
 import type { Maglev } from '../../../config/generated/api.js';
-import { defineLayout, type LoadBalancingPolicyExtension, notImplemented } from '../../sdk.js';
+import { defineLayout, type LoadBalancingPolicyExtension } from '../../sdk.js';
 import { HASHING_ROWS, spread, usesHostname } from '../hashing.js';
+import { byLocalityWeight, LOCALITY_ROWS } from '../localities.js';
 import { MaglevTable, maglevCounts, type TableSettings } from './maglev-table.js';
 
 /** Scope `cluster.<name>.maglev_lb.` */
@@ -19,9 +20,10 @@ export const maglev: LoadBalancingPolicyExtension<Maglev, TableSettings> = {
     'envoy.extensions.load_balancing_policies.maglev.v3.Maglev': {
       table_size: true,
       consistent_hashing_lb_config: true,
-      ...notImplemented('locality_weighted_lb_config'),
+      locality_weighted_lb_config: true,
     },
     ...HASHING_ROWS,
+    ...LOCALITY_ROWS,
   },
   picksByHash: true,
   validate(config, report) {
@@ -29,6 +31,7 @@ export const maglev: LoadBalancingPolicyExtension<Maglev, TableSettings> = {
     if (!isPrime(size)) report('table_size', `it must be a prime number, found ${size}`);
   },
   settings: (config) => ({ usesHostname: usesHostname(config), tableSize: tableSize(config) }),
+  localities: (config) => byLocalityWeight(config.locality_weighted_lb_config),
   createLoadBalancer: (settings, hosts) => MaglevTable.build(hosts, settings),
   gauges: {
     prefix: 'maglev_lb.',

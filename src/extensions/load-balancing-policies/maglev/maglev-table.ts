@@ -19,10 +19,10 @@ export class MaglevTable implements LoadBalancer {
 
   /** Builds a table. Yields about every millisecond. */
   static *build(list: HostList, settings: TableSettings): Generator<void, MaglevTable> {
-    const { weights } = list;
+    const weights = list.shares ?? list.weights;
     const { tableSize: size } = settings;
     const keys = list.keys(settings.usesHostname);
-    const heaviest = weights.reduce((a, b) => Math.max(a, b));
+    const heaviest = largest(weights);
     const order = keyOrder(keys);
     const entries: Candidate[] = [];
     for (const item of order) if (entries.push(new Candidate(keys[item]!, size)) % NEW_PER_STEP === 0) yield;
@@ -63,15 +63,18 @@ const STEP = 32_768;
 const NEW_PER_STEP = 1024;
 
 /** Returns the number of entries of each host, without building the table. */
-export function maglevCounts(list: Pick<HostList, 'weights' | 'keys'>, settings: TableSettings): Uint32Array {
-  const { weights } = list;
+export function maglevCounts(
+  list: Pick<HostList, 'weights' | 'shares' | 'keys'>,
+  settings: TableSettings,
+): Uint32Array {
+  const weights = Float64Array.from(list.shares ?? list.weights);
   const { tableSize: size } = settings;
-  if (weights.length === 0) return weights;
-  const heaviest = weights.reduce((a, b) => Math.max(a, b));
+  if (weights.length === 0) return new Uint32Array(0);
+  const heaviest = largest(weights);
   const total = (rounds: number) => weights.reduce((sum, weight) => sum + turnsBy(rounds, weight, heaviest), 0);
   let rounds = 0;
   for (let step = 2 ** 23; step >= 1; step /= 2) if (total(rounds + step) <= size) rounds += step;
-  const counts = weights.map((weight) => turnsBy(rounds, weight, heaviest));
+  const counts = Uint32Array.from(weights, (weight) => turnsBy(rounds, weight, heaviest));
   let left = size - total(rounds);
   for (const item of keyOrder(list.keys(settings.usesHostname))) {
     if (left === 0) break;
@@ -87,7 +90,16 @@ export function maglevCounts(list: Pick<HostList, 'weights' | 'keys'>, settings:
  * second.
  */
 function turnsBy(rounds: number, weight: number, heaviest: number): number {
-  return Math.min(rounds, Math.floor((rounds * weight) / heaviest) + 1);
+  return Math.min(rounds, Math.floor((rounds * weight) / heaviest + ROUNDING) + 1);
+}
+
+/** Shares of a locality's weight are not whole numbers: a turn may not be missed because of the last bit. */
+const ROUNDING = 1e-8;
+
+function largest(weights: Uint32Array | Float64Array): number {
+  let most = 0;
+  for (const weight of weights) if (weight > most) most = weight;
+  return most;
 }
 
 /**

@@ -23,7 +23,7 @@ export class HashRing implements LoadBalancer {
 
   /** Builds a ring. Yields about every millisecond: a ring may have 8 million places. */
   static *build(list: HostList, settings: RingSettings): Generator<void, HashRing> {
-    const counts = ringCounts(list.weights, settings);
+    const counts = hostCounts(list, settings);
     const places = yield* unsortedPlaces(list.hosts, list.keys(settings.usesHostname), counts);
     return new HashRing(yield* sorted(places));
   }
@@ -46,15 +46,24 @@ export class HashRing implements LoadBalancer {
   }
 }
 
+/** Returns the number of places of each host of a list. */
+export function hostCounts({ shares, weights }: Pick<HostList, 'shares' | 'weights'>, size: RingSize): Uint32Array {
+  return shares === undefined ? ringCounts(weights, size) : ringCounts(shares, size, 1);
+}
+
 /**
  * Returns the number of places of each host, in proportion to its weight. The lightest host has a whole number of places; the sum
  * is minSize or slightly more, but at most maxSize. With more hosts than maxSize some have none.
+ * @param sum that the weights are parts of; by default their own
  */
-export function ringCounts(weights: Uint32Array, { minSize, maxSize }: RingSize): Uint32Array {
+export function ringCounts(
+  weights: Uint32Array | Float64Array,
+  { minSize, maxSize }: RingSize,
+  sum = total(weights),
+): Uint32Array {
   const counts = new Uint32Array(weights.length);
   if (weights.length === 0) return counts;
-  const sum = weights.reduce((total, weight) => total + weight, 0);
-  const least = weights.reduce((a, b) => Math.min(a, b)) / sum;
+  const least = smallest(weights) / sum;
   const scale = Math.min(Math.ceil(least * minSize) / least, maxSize);
   let target = 0;
   let given = 0;
@@ -65,6 +74,18 @@ export function ringCounts(weights: Uint32Array, { minSize, maxSize }: RingSize)
     given = upTo;
   }
   return counts;
+}
+
+function total(weights: Uint32Array | Float64Array): number {
+  let sum = 0;
+  for (const weight of weights) sum += weight;
+  return sum;
+}
+
+function smallest(weights: Uint32Array | Float64Array): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (const weight of weights) if (weight < least) least = weight;
+  return least;
 }
 
 /** The places of a ring, in columns: a ring of 8 million places takes 100 MB. */

@@ -1,16 +1,10 @@
 // envoy.load_balancing_policies.ring_hash: consistent hashing with a ring.
 
 import type { RingHash } from '../../../config/generated/api.js';
-import {
-  byValue,
-  defineLayout,
-  type LoadBalancingPolicyExtension,
-  notImplemented,
-  refused,
-  UNBOUNDED_HASHES,
-} from '../../sdk.js';
+import { byValue, defineLayout, type LoadBalancingPolicyExtension, refused, UNBOUNDED_HASHES } from '../../sdk.js';
 import { HASHING_ROWS, spread, usesHostname } from '../hashing.js';
-import { HashRing, type RingSettings, type RingSize, ringCounts } from './hash-ring.js';
+import { byLocalityWeight, LOCALITY_ROWS } from '../localities.js';
+import { HashRing, hostCounts, type RingSettings, type RingSize } from './hash-ring.js';
 
 /** Scope `cluster.<name>.ring_hash_lb.` */
 const RingHashStats = defineLayout({
@@ -31,9 +25,10 @@ export const ringHash: LoadBalancingPolicyExtension<RingHash, RingSettings> = {
       use_hostname_for_hashing: true,
       hash_balance_factor: refused(UNBOUNDED_HASHES),
       consistent_hashing_lb_config: true,
-      ...notImplemented('locality_weighted_lb_config'),
+      locality_weighted_lb_config: true,
     },
     ...HASHING_ROWS,
+    ...LOCALITY_ROWS,
   },
   picksByHash: true,
   validate(config, report) {
@@ -46,12 +41,13 @@ export const ringHash: LoadBalancingPolicyExtension<RingHash, RingSettings> = {
     }
   },
   settings: (config) => ({ usesHostname: usesHostname(config), ...ringSize(config) }),
+  localities: (config) => byLocalityWeight(config.locality_weighted_lb_config),
   createLoadBalancer: (settings, hosts) => HashRing.build(hosts, settings),
   gauges: {
     prefix: 'ring_hash_lb.',
     layout: RingHashStats,
-    measure(settings, { weights }, scope) {
-      const { min, max, sum } = spread(ringCounts(weights, settings));
+    measure(settings, hosts, scope) {
+      const { min, max, sum } = spread(hostCounts(hosts, settings));
       scope.set(RingHashStats.at.size, sum);
       scope.set(RingHashStats.at.min_hashes_per_host, min);
       scope.set(RingHashStats.at.max_hashes_per_host, max);

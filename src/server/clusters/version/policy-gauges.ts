@@ -4,8 +4,10 @@ import type { Runtime, RuntimeInteger } from '../../../runtime/runtime.js';
 import type { Scope } from '../../../stats/thread-stats.js';
 import type { ClusterSpec } from '../../../upstream/cluster-config.js';
 import type { HostSetData } from '../../../upstream/hosts/host-set.js';
+import type { Locality } from '../../../upstream/hosts/locality.js';
 import { healthParts } from '../../../upstream/load-balancer/health-parts.js';
-import { HostsOfSet } from '../../../upstream/load-balancer/hosts-of-set.js';
+import { hostsByPriority } from '../../../upstream/load-balancer/host-group.js';
+import { hashedHosts } from '../../../upstream/load-balancer/part-balancers.js';
 import type { BalancerGauges } from '../../../upstream/load-balancer/policy.js';
 import type { VersionResources } from './version-resources.js';
 
@@ -13,6 +15,7 @@ import type { VersionResources } from './version-resources.js';
 export class PolicyGauges {
   readonly #gauges: BalancerGauges;
   readonly #spec: ClusterSpec;
+  readonly #locality: Locality | undefined;
   readonly #panicThreshold: RuntimeInteger;
   readonly #scope: Scope;
   /** The inputs of the last computation. */
@@ -20,8 +23,17 @@ export class PolicyGauges {
   #overprovisioning = 0;
   #panicPercent = 0;
 
-  /** Throws a RangeError when memory for the gauges is short. */
-  constructor(gauges: BalancerGauges, spec: ClusterSpec, resources: VersionResources, runtime: Runtime) {
+  /**
+   * Throws a RangeError when memory for the gauges is short.
+   * @param locality of this server; undefined: none is configured
+   */
+  constructor(
+    gauges: BalancerGauges,
+    spec: ClusterSpec,
+    resources: VersionResources,
+    { locality, runtime }: { readonly locality: Locality | undefined; readonly runtime: Runtime },
+  ) {
+    this.#locality = locality;
     this.#gauges = gauges;
     this.#spec = spec;
     this.#panicThreshold = runtime.integer('upstream.healthy_panic_threshold', spec.health.panicThreshold);
@@ -37,7 +49,9 @@ export class PolicyGauges {
     this.#overprovisioning = overprovisioning;
     this.#panicPercent = panicPercent;
     const { health, loadBalancer } = this.#spec;
-    const [first] = healthParts(hosts, { ...health, overprovisioning }, panicPercent);
-    this.#gauges.measure(loadBalancer.settings, new HostsOfSet(hosts, first!.hosts), this.#scope);
+    const priorities = hostsByPriority(hosts);
+    const first = healthParts(priorities, { ...health, overprovisioning }, panicPercent)[0]!;
+    const list = hashedHosts(hosts, first, priorities[first.priority], loadBalancer, this.#locality);
+    this.#gauges.measure(loadBalancer.settings, list, this.#scope);
   }
 }

@@ -10,6 +10,7 @@ import type { TlsContexts } from '../../../tls/tls-contexts.js';
 import { type ClusterSpec, clusterSpec, discoverySpec } from '../../../upstream/cluster-config.js';
 import type { ClusterSnapshot } from '../../../upstream/cluster-snapshot.js';
 import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
+import type { Locality } from '../../../upstream/hosts/locality.js';
 import type { LoadBalancingPolicies } from '../../../upstream/load-balancer/policy.js';
 import type { OutlierReport } from '../../../upstream/outliers/outlier-report.js';
 import { CircuitBreakers } from './circuit-breakers.js';
@@ -23,6 +24,8 @@ import { clusterTls } from './version-tls.js';
 export interface PrimaryClusterContext extends DiscoveryContext, MembershipContext {
   /** The available load-balancing policies. */
   readonly policies: LoadBalancingPolicies;
+  /** The locality of this server; undefined: none is configured. */
+  readonly locality: Locality | undefined;
   readonly tls: TlsContexts;
   /** Called when the hosts have changed and workers must be notified. */
   changed(cluster: PrimaryCluster): void;
@@ -72,7 +75,7 @@ export class PrimaryCluster {
     this.#resources = resources;
     this.breakers = new CircuitBreakers(this.spec, resources, context.runtime);
     const { gauges } = context.policies.policyNamed(this.spec.loadBalancer.policy);
-    if (gauges !== undefined) this.#policyGauges = new PolicyGauges(gauges, this.spec, resources, context.runtime);
+    if (gauges !== undefined) this.#policyGauges = new PolicyGauges(gauges, this.spec, resources, context);
     const discovery = discoverySpec(config);
     this.membership = new Membership(config, this.spec, discovery, resources, context, {
       changed: () => context.changed(this),

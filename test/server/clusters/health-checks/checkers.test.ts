@@ -23,6 +23,7 @@ import { StatsStore } from '../../../../src/stats/store.js';
 import { clusterSpec, endpointSpecs, staticEndpoint } from '../../../../src/upstream/cluster-config.js';
 import { healthCheckSpec } from '../../../../src/upstream/health-checks/health-check-spec.js';
 import { Outcome } from '../../../../src/upstream/health-checks/host-health.js';
+import { serverPlace } from '../../../../src/upstream/server-place.js';
 import { SharedWordsOwner } from '../../../../src/upstream/shared-words.js';
 import { startBlackHole } from '../../../e2e/harness/black-hole.js';
 import {
@@ -50,7 +51,7 @@ const primary = {
   internalError: (_what: string, error: unknown) => faults.push(error),
 } as unknown as Primary;
 const clusters = { byName: new Map(), reportFailedCheck: () => {}, reportOutlier: () => {} };
-const calls = new PrimaryCalls(primary, clusters, { runtime, zone: '', reserve: 0 });
+const calls = new PrimaryCalls(primary, clusters, { runtime, place: serverPlace({}), reserve: 0 });
 const thread = new PrimaryCheckThread({
   store,
   timers: { reschedule: () => {}, cancel: () => {} },

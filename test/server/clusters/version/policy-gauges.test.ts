@@ -23,7 +23,7 @@ function gaugesOf(config: Partial<Cluster>) {
   const resources = new ResourcePool({ store, words, retire: () => {} }).acquire('a', 'a');
   const runtime = new Runtime();
   const policy = new ExtensionRegistry(EXTENSIONS).policyNamed(spec.loadBalancer.policy);
-  const gauges = new PolicyGauges(policy.gauges!, spec, resources, runtime);
+  const gauges = new PolicyGauges(policy.gauges!, spec, resources, { runtime, locality: undefined });
   const failing = { ...hosts, healthFlags: Int32Array.of(0, HealthFlag.FailedOutlierCheck) };
   return { failing, gauges, hosts, resources, runtime, value: (name: string) => store.value(`cluster.a.${name}`) };
 }

