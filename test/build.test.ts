@@ -1,60 +1,11 @@
 // The build does what has to be done and no more, whatever has changed since the last one, and wherever the checkout is.
 
-import { execFile } from 'node:child_process';
-import {
-  appendFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import t, { type Test } from 'tap';
-import { packagePath } from '../src/common/package/package-root.js';
-import { tempDir } from './e2e/harness/index.js';
-
-const COPIED = ['package.json', 'package-lock.json', 'tsconfig.json', 'src', 'scripts', 'test', 'examples'];
-
-/** A checkout of this tree in a directory whose name programs get wrong. */
-function copyTree(t: Test) {
-  const root = join(tempDir(t), 'ä dir b%20');
-  mkdirSync(root);
-  for (const name of COPIED) cpSync(packagePath(name), join(root, name), { recursive: true });
-  symlinkSync(packagePath('native-shim'), join(root, 'native-shim'));
-  mkdirSync(join(root, 'node_modules'));
-  for (const name of readdirSync(packagePath('node_modules'))) {
-    const [from, to] = [packagePath('node_modules', name), join(root, 'node_modules', name)];
-    if (name === '.package-lock.json') cpSync(from, to);
-    else symlinkSync(from, to);
-  }
-  const npm = (...args: string[]) => promisify(execFile)('npm', args, { cwd: root, timeout: 150_000 });
-  return {
-    npm,
-    build: (...args: string[]) => npm('run', '--silent', 'build', '--', ...args),
-    path: (name: string) => join(root, name),
-    has: (name: string) => existsSync(join(root, name)),
-    read: (name: string) => readFileSync(join(root, name), 'utf8'),
-    /** When each file below dist was written. */
-    written: () =>
-      Object.fromEntries(
-        readdirSync(join(root, 'dist'), { recursive: true, encoding: 'utf8' })
-          .filter((name) => !statSync(join(root, 'dist', name)).isDirectory())
-          .map((name) => [name, statSync(join(root, 'dist', name)).mtimeMs]),
-      ),
-  };
-}
+import { appendFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import t from 'tap';
+import { copyTree } from './e2e/harness/tree.js';
 
 t.test('npm start and npm run build', async (t) => {
   const tree = copyTree(t);
-  // The build of this tree is good there too: '--force' below is the one that builds everything.
-  cpSync(packagePath('dist'), tree.path('dist'), { recursive: true, preserveTimestamps: true });
   await tree.build();
   const first = tree.written();
 
