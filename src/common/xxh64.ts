@@ -166,6 +166,6 @@ function addRotated(hash: Word64, accumulator: Word64, bits: number): void {
 const rotated = new Word64();
 
 /** Reads a little-endian word at any alignment. */
-function int32(bytes: Uint8Array, at: number): number {
+export function int32(bytes: Uint8Array, at: number): number {
   return bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24);
 }

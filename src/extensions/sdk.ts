@@ -76,7 +76,7 @@ export {
 export { entryText } from '../http/routing/actions/rate-limits.js';
 export { RouteKind } from '../http/routing/actions/route.js';
 export type { HostWaiter, MissingHost } from '../http/routing/tables/on-demand-hosts.js';
-export type { Runtime, RuntimeFraction } from '../runtime/runtime.js';
+export type { Runtime, RuntimeDouble, RuntimeFraction } from '../runtime/runtime.js';
 
 // ── Header blocks ────────────────────────────────────────────────────────────────────────────────────────────────────
 //
@@ -114,10 +114,11 @@ export type { StreamInfo } from '../access-log/stream/stream-info.js';
 //
 // A LoadBalancer picks a host from a HostList for each request.
 
+export { murmurHash2 } from '../common/murmur-hash2.js';
 export { Word64, xxh64, xxh64Text } from '../common/xxh64.js';
 export { UNBOUNDED_HASHES } from '../config/implemented/cluster.js';
 export type { HostList, LoadBalancer } from '../upstream/load-balancer/load-balancer.js';
-export type { LocalityBalancing } from '../upstream/load-balancer/policy.js';
+export type { BalancerContext, LocalityBalancing } from '../upstream/load-balancer/policy.js';
 export { EdfSchedule } from '../upstream/load-balancer/schedule.js';
 export { DEFAULT_ZONES } from '../upstream/load-balancer/zone-routes.js';
 

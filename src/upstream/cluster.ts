@@ -227,12 +227,12 @@ export class Cluster implements PooledCluster {
 /** Returns the load balancer for the hosts of a snapshot. It can be prepared before the snapshot is in use. */
 export function loadBalancerOf(thread: UpstreamThread, snapshot: ClusterSnapshot): ClusterLoadBalancer {
   const { hosts, overprovisioning, scope, spec } = snapshot;
-  const { localCluster, locality, policies, random, runtime, stats, words } = thread;
+  const { clock, localCluster, locality, policies, random, runtime, stats, words } = thread;
   const { localities, policy: name, settings } = spec.loadBalancer;
   const policy = policies.policyNamed(name);
   const health = { ...spec.health, overprovisioning };
   const zones = localCluster && { localCluster, stats: stats.scope(scope) };
-  const context = { words: words.words, random, runtime, locality, zones };
+  const context = { words: words.words, random, clock, runtime, locality, zones };
   return new ClusterLoadBalancer(hosts, { policy, settings, localities, health }, context);
 }
 

@@ -18,10 +18,11 @@ export function packCluster(snapshot: ClusterSnapshot): PackedCluster | undefine
   const { hosts, spec } = snapshot;
   if (hosts.blocks.length > MAX_HOSTS || spec.loadBalancer.picksByHash) return undefined;
   const { sourceAddress: source } = spec;
+  const { healthySinceMs: times } = hosts;
   const packed = {
     ...snapshot,
     spec: source === undefined ? spec : { ...spec, sourceAddress: [...source] },
-    hosts: { ...hosts, ...listsOf(hosts) },
+    hosts: { ...hosts, ...listsOf(hosts), ...(times && { healthySinceMs: [...times] }) },
   };
   return { name: spec.name, text: JSON.stringify(packed) };
 }
@@ -30,14 +31,15 @@ export function unpackCluster({ text }: PackedCluster): ClusterSnapshot {
   const packed = JSON.parse(text) as ClusterSnapshot;
   const { hosts, spec } = packed;
   const { sourceAddress: source } = spec;
+  const { healthySinceMs: times } = hosts;
   return {
     ...packed,
     spec: source === undefined ? spec : { ...spec, sourceAddress: Uint8Array.from(source) },
-    hosts: { ...hosts, ...columnsOf(hosts) },
+    hosts: { ...hosts, ...columnsOf(hosts), ...(times && { healthySinceMs: Float64Array.from(times) }) },
   };
 }
 
-type Columns = Omit<HostSetData, 'names' | 'localities' | 'hashKeys' | 'metadata'>;
+type Columns = Omit<HostSetData, 'names' | 'localities' | 'hashKeys' | 'metadata' | 'healthySinceMs'>;
 
 function listsOf(hosts: HostSetData): { readonly [column in keyof Columns]: readonly number[] } {
   return {

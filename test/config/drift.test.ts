@@ -22,9 +22,6 @@ const NOT_READ: { readonly [field: string]: string } = {
   'envoy.config.bootstrap.v3.Bootstrap.typed_dns_resolver_config': 'the only accepted extension is the default',
   'envoy.config.cluster.v3.Cluster.typed_dns_resolver_config': 'the only accepted extension is the default',
   'envoy.config.bootstrap.v3.Bootstrap.default_regex_engine': 'there is only one engine',
-  'envoy.extensions.load_balancing_policies.least_request.v3.LeastRequest.selection_method': 'there is only one method',
-  'envoy.extensions.load_balancing_policies.ring_hash.v3.RingHash.hash_function': 'there is only one function',
-  'envoy.config.cluster.v3.Cluster.RingHashLbConfig.hash_function': 'there is only one function',
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.request_id_extension':
     'the only accepted extension is the default',
   'envoy.config.core.v3.HealthCheck.HttpHealthCheck.codec_client_type':

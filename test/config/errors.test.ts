@@ -1078,21 +1078,17 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
             "@type": type.googleapis.com/${POLICIES}.least_request.v3.LeastRequest
             choice_count: 1
             active_request_bias: { default_value: -1, runtime_key: k }
-            selection_method: FULL_SCAN
-            slow_start_config: {}
   - name: d
     load_assignment: { cluster_name: d }
     load_balancing_policy:
-      policies: { typed_extension_config: { name: r, typed_config: { "@type": type.googleapis.com/${POLICIES}.round_robin.v3.RoundRobin, slow_start_config: {} } } }
+      policies: { typed_extension_config: { name: r, typed_config: { "@type": type.googleapis.com/${POLICIES}.round_robin.v3.RoundRobin, slow_start_config: { min_weight_percent: { value: 101 } } } } }
 `,
     `${CLUSTER}.load_balancing_policy: none of the policies 'mine', 'subset', '' is implemented in Baton: use envoy.load_balancing_policies.least_request, envoy.load_balancing_policies.maglev, envoy.load_balancing_policies.random, envoy.load_balancing_policies.ring_hash or envoy.load_balancing_policies.round_robin`,
     'clusters[1].load_balancing_policy: it has no policies: use envoy.load_balancing_policies.least_request, ',
     'clusters[2].least_request_lb_config: it has no effect because load_balancing_policy is set: set it there, or leave it out',
     'policies[0].typed_extension_config.typed_config.choice_count: it must be at least 2, found 1',
     'policies[0].typed_extension_config.typed_config.active_request_bias.default_value: it must be a number of at least 0, found -1',
-    `typed_config.selection_method: 'FULL_SCAN' of ${POLICIES}.least_request.v3.LeastRequest.selection_method is not implemented in Baton: use N_CHOICES`,
-    `typed_config.slow_start_config: field 'slow_start_config' of ${POLICIES}.least_request.v3.LeastRequest is not implemented in Baton`,
-    `typed_config.slow_start_config: field 'slow_start_config' of ${POLICIES}.round_robin.v3.RoundRobin is not implemented in Baton`,
+    'typed_config.slow_start_config.min_weight_percent.value: ',
   ],
   [
     'invalid rings and tables, and their options with other policies',
@@ -1101,7 +1097,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
   - name: a
     load_assignment: { cluster_name: a }
     lb_policy: RING_HASH
-    ring_hash_lb_config: { minimum_ring_size: 20, maximum_ring_size: 10, hash_function: MURMUR_HASH_2 }
+    ring_hash_lb_config: { minimum_ring_size: 20, maximum_ring_size: 10 }
     common_lb_config: { consistent_hashing_lb_config: { hash_balance_factor: 150 } }
   - { name: b, load_assignment: { cluster_name: b }, lb_policy: RING_HASH, ring_hash_lb_config: { minimum_ring_size: 0 } }
   - { name: c, load_assignment: { cluster_name: c }, lb_policy: RING_HASH, maglev_lb_config: { table_size: 7 } }
@@ -1114,7 +1110,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
       policies:
       - typed_extension_config:
           name: r
-          typed_config: { "@type": type.googleapis.com/${POLICIES}.ring_hash.v3.RingHash, minimum_ring_size: 2000, maximum_ring_size: 1000, hash_function: MURMUR_HASH_2, hash_balance_factor: 100 }
+          typed_config: { "@type": type.googleapis.com/${POLICIES}.ring_hash.v3.RingHash, minimum_ring_size: 2000, maximum_ring_size: 1000, hash_balance_factor: 100 }
   - name: g
     load_assignment: { cluster_name: g }
     load_balancing_policy:
@@ -1124,7 +1120,6 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
           typed_config: { "@type": type.googleapis.com/${POLICIES}.maglev.v3.Maglev, table_size: 1, consistent_hashing_lb_config: { hash_balance_factor: 200 } }
 `,
     'clusters[0].ring_hash_lb_config.maximum_ring_size: minimum_ring_size (20) > maximum_ring_size (10)',
-    "clusters[0].ring_hash_lb_config.hash_function: 'MURMUR_HASH_2' of envoy.config.cluster.v3.Cluster.RingHashLbConfig.hash_function is not implemented in Baton: use XX_HASH",
     "clusters[0].common_lb_config.consistent_hashing_lb_config.hash_balance_factor: field 'hash_balance_factor' of envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig is not implemented in Baton: all requests with the same hash go to the same host",
     'clusters[1].ring_hash_lb_config.minimum_ring_size: it must be at least 1, found 0',
     "clusters[2].maglev_lb_config: it has an effect with 'lb_policy: MAGLEV' only: set that, or leave it out",
@@ -1132,7 +1127,6 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     "clusters[4].common_lb_config.consistent_hashing_lb_config: it has an effect with 'lb_policy: RING_HASH' or 'lb_policy: MAGLEV' only: set that, or leave it out",
     'clusters[5].common_lb_config.consistent_hashing_lb_config: it has no effect because load_balancing_policy is set: set it there, or leave it out',
     'clusters[5].load_balancing_policy.policies[0].typed_extension_config.typed_config.maximum_ring_size: minimum_ring_size (2000) > maximum_ring_size (1000)',
-    "typed_config.hash_function: 'MURMUR_HASH_2' of",
     "typed_config.hash_balance_factor: field 'hash_balance_factor' of",
     'clusters[6].load_balancing_policy.policies[0].typed_extension_config.typed_config.table_size: it must be a prime number, found 1',
     "typed_config.consistent_hashing_lb_config.hash_balance_factor: field 'hash_balance_factor' of",

@@ -102,7 +102,12 @@ t.test('configured fields are converted to milliseconds, bytes and numbers', asy
     trackRemaining: [false, true],
     loadBalancer: {
       policy: `${POLICIES}.least_request`,
-      settings: { choiceCount: 5, activeRequestBias: { runtimeKey: 'x', value: 0 } },
+      settings: {
+        choiceCount: 5,
+        scansAll: false,
+        activeRequestBias: { runtimeKey: 'x', value: 0 },
+        slowStart: undefined,
+      },
       countsActiveRequests: true,
     },
     health: { panicThreshold: 0 },
@@ -164,17 +169,24 @@ t.test('load_balancing_policy takes precedence, and its first implemented policy
   t.match(balancer(['pick_first'], ['random'], ['round_robin']), { policy: `${POLICIES}.random` });
   t.match(balancer(['least_request']), {
     policy: `${POLICIES}.least_request`,
-    settings: { choiceCount: 2, activeRequestBias: { runtimeKey: '', value: 1 } },
+    settings: {
+      choiceCount: 2,
+      scansAll: false,
+      activeRequestBias: { runtimeKey: '', value: 1 },
+      slowStart: undefined,
+    },
   });
   const fields = { choice_count: 7, active_request_bias: { default_value: 0.5, runtime_key: 'k' } };
   t.same(balancer(['least_request', fields]).settings, {
     choiceCount: 7,
+    scansAll: false,
+    slowStart: undefined,
     activeRequestBias: { runtimeKey: 'k', value: 0.5 },
   });
-  const ring = { usesHostname: false, minSize: 1024, maxSize: 8388608 };
+  const ring = { usesHostname: false, usesMurmur: false, minSize: 1024, maxSize: 8388608 };
   t.match(balancer(['ring_hash']), { policy: `${POLICIES}.ring_hash`, settings: ring, picksByHash: true });
   const sizes = { minimum_ring_size: '7', maximum_ring_size: '9', use_hostname_for_hashing: true };
-  t.same(balancer(['ring_hash', sizes]).settings, { usesHostname: true, minSize: 7, maxSize: 9 });
+  t.same(balancer(['ring_hash', sizes]).settings, { usesHostname: true, usesMurmur: false, minSize: 7, maxSize: 9 });
   const hashing = { consistent_hashing_lb_config: {}, use_hostname_for_hashing: true };
   t.same(balancer(['ring_hash', hashing]).settings, ring, 'the newer field takes precedence');
   const byName = { use_hostname_for_hashing: true };
@@ -198,7 +210,10 @@ t.test('lb_policy takes its options from its own config field', async (t) => {
       ring_hash_lb_config: { minimum_ring_size: '5' },
       common_lb_config: { consistent_hashing_lb_config },
     }),
-    { policy: `${POLICIES}.ring_hash`, settings: { usesHostname: true, minSize: 5, maxSize: 8388608 } },
+    {
+      policy: `${POLICIES}.ring_hash`,
+      settings: { usesHostname: true, usesMurmur: false, minSize: 5, maxSize: 8388608 },
+    },
   );
 });
 

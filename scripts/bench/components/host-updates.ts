@@ -28,7 +28,14 @@ const owner = new SharedWordsOwner();
 const scope = store.addScope('cluster.c.', ClusterStats);
 const words = new Int32Array(owner.handle(1).words);
 const random = new Random(1);
-const thread = { words, random, runtime: new Runtime(), locality: undefined, zones: undefined };
+const thread = {
+  words,
+  random,
+  clock: { monotonicMs: 0 },
+  runtime: new Runtime(),
+  locality: undefined,
+  zones: undefined,
+};
 
 function assignment(first: number, weightOf: (host: number) => number): ClusterLoadAssignment {
   const lb_endpoints = Array.from({ length: HOSTS }, (_, at) => {

@@ -20,7 +20,10 @@ const OF_POLICIES = 'envoy.extensions.load_balancing_policies';
 export const ROUND_ROBIN = `${OF_POLICIES}.round_robin.v3.RoundRobin`;
 
 export const LEGACY_POLICIES: { readonly [lbPolicy: string]: LegacyPolicy } = {
-  ROUND_ROBIN: { message: ROUND_ROBIN },
+  ROUND_ROBIN: {
+    message: ROUND_ROBIN,
+    options: { field: 'round_robin_lb_config', of: (cluster) => cluster.round_robin_lb_config },
+  },
   LEAST_REQUEST: {
     message: `${OF_POLICIES}.least_request.v3.LeastRequest`,
     options: { field: 'least_request_lb_config', of: (cluster) => cluster.least_request_lb_config },

@@ -55,7 +55,7 @@ export const CLUSTER: ImplementedTable = {
     least_request_lb_config: true,
     ring_hash_lb_config: true,
     maglev_lb_config: true,
-    round_robin_lb_config: accepted('its fields are for slow start, which is not implemented'),
+    round_robin_lb_config: true,
     common_lb_config: true,
     metadata: true,
     http2_protocol_options: true,
@@ -127,15 +127,14 @@ export const CLUSTER: ImplementedTable = {
   'envoy.config.cluster.v3.Cluster.LeastRequestLbConfig': {
     choice_count: true,
     active_request_bias: true,
-    ...notImplemented('slow_start_config'),
+    slow_start_config: true,
   },
-  'envoy.config.cluster.v3.Cluster.RoundRobinLbConfig': {
-    ...notImplemented('slow_start_config'),
-  },
+  'envoy.config.cluster.v3.Cluster.RoundRobinLbConfig': obeyed('slow_start_config'),
+  'envoy.config.cluster.v3.Cluster.SlowStartConfig': obeyed('slow_start_window', 'aggression', 'min_weight_percent'),
   'envoy.config.cluster.v3.Cluster.RingHashLbConfig': {
     minimum_ring_size: true,
     maximum_ring_size: true,
-    hash_function: byValue({ XX_HASH: true, MURMUR_HASH_2: false }),
+    hash_function: byValue({ XX_HASH: true, MURMUR_HASH_2: true }),
   },
   'envoy.config.cluster.v3.Cluster.MaglevLbConfig': obeyed('table_size'),
   'envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig': {

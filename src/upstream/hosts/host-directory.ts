@@ -3,7 +3,9 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { type Address, addressText, encodeAddress } from '../../io/addresses/address.js';
+import { monotonicMs } from '../../io/time/timer-driver.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
+import { HealthFlag } from './health-flags.js';
 import { keyOf, type ResolvedEndpoint } from './host.js';
 import { HostPreparation, type HostResourceSource, type HostResources } from './host-preparation.js';
 import { EMPTY_HOST_SET, type HostSetData } from './host-set.js';
@@ -33,6 +35,7 @@ const NO_PREPARATIONS: readonly HostPreparation[] = [];
 
 export class HostDirectory {
   readonly #source: HostResourceSource;
+  readonly #now: () => number;
   readonly #byKey = new Map<string, ListedHost>();
   /** Resources prepared for coming lists. */
   #preparations: readonly HostPreparation[] = NO_PREPARATIONS;
@@ -40,13 +43,20 @@ export class HostDirectory {
   #data: HostSetData = EMPTY_HOST_SET;
   #update = 0;
 
-  constructor(source: HostResourceSource) {
+  /** @param now monotonic milliseconds */
+  constructor(source: HostResourceSource, now: () => number = monotonicMs) {
     this.#source = source;
+    this.#now = now;
   }
 
   /** The hosts of the last update, in its order. */
   get hosts(): readonly KnownHost[] {
     return this.#hosts;
+  }
+
+  /** Returns the column healthySinceMs of the encoded hosts. */
+  healthTimes(): Float64Array {
+    return Float64Array.from(this.#hosts, ({ healthySinceMs }) => healthySinceMs);
   }
 
   /** The encoded hosts, for the next snapshot. */
@@ -79,7 +89,7 @@ export class HostDirectory {
     const update = ++this.#update;
     const before = this.#hosts;
     const { added, hosts, moved } = this.#list(endpoints, observed, update);
-    for (const { endpoint, healthFlags, host } of moved) host.moveTo(endpoint, healthFlags);
+    for (const { endpoint, healthFlags, host } of moved) host.moveTo(endpoint, healthFlags, this.#now);
     const removed = before.length - (hosts.length - added);
     if (moved.length + added + removed === 0) return { added, removed, priorities: 0, hasChanged: false };
     const priorities = added + removed === 0 ? 0 : changedPriorities(before, hosts, update);
@@ -95,7 +105,7 @@ export class HostDirectory {
     for (const [index, host] of this.#hosts.entries()) {
       const flags = healthOf(host.endpoint, host.key, observed);
       if (flags === host.healthFlags) continue;
-      host.healthFlags = flags;
+      host.setHealth(flags, this.#now);
       healthFlags ??= this.#data.healthFlags.slice();
       healthFlags[index] = flags;
     }
@@ -158,7 +168,7 @@ export class HostDirectory {
   #add(endpoint: ResolvedEndpoint, observed: ObservedHealth | undefined, update: number): ListedHost {
     const key = keyOf(endpoint);
     const resources = this.#takePrepared(key) ?? this.#source.allocate(addressText(endpoint.address));
-    const host = new ListedHost(endpoint, key, resources);
+    const host = new ListedHost(endpoint, key, resources, this.#now());
     host.healthFlags = healthOf(endpoint, key, observed);
     host.update = update;
     this.#byKey.set(host.key, host);
@@ -207,6 +217,8 @@ class ListedHost implements KnownHost {
   endpoint: ResolvedEndpoint;
   address: string;
   healthFlags = 0;
+  /** Monotonic time at which it was added or passed its health checks again. */
+  healthySinceMs: number;
   readonly key: string;
   readonly block: number;
   readonly scope: ScopeRef;
@@ -217,7 +229,8 @@ class ListedHost implements KnownHost {
   /** The encoded list has its old address. */
   hasMoved = false;
 
-  constructor(endpoint: ResolvedEndpoint, key: string, { block, scope }: HostResources) {
+  constructor(endpoint: ResolvedEndpoint, key: string, { block, scope }: HostResources, nowMs: number) {
+    this.healthySinceMs = nowMs;
     this.endpoint = endpoint;
     this.address = addressText(endpoint.address);
     this.key = key;
@@ -225,13 +238,18 @@ class ListedHost implements KnownHost {
     this.scope = scope;
   }
 
-  moveTo(endpoint: ResolvedEndpoint, healthFlags: number): void {
+  setHealth(flags: number, now: () => number): void {
+    if (this.healthFlags & ~flags & HealthFlag.FailedActiveHealthCheck) this.healthySinceMs = now();
+    this.healthFlags = flags;
+  }
+
+  moveTo(endpoint: ResolvedEndpoint, healthFlags: number, now: () => number): void {
     if (!isSameAddress(this.endpoint.address, endpoint.address)) {
       this.address = addressText(endpoint.address);
       this.hasMoved = true;
     }
     this.endpoint = endpoint;
-    this.healthFlags = healthFlags;
+    this.setHealth(healthFlags, now);
   }
 }
 

@@ -27,6 +27,8 @@ export interface HostSetData {
   readonly priorities: Uint8Array;
   /** HealthFlag bits. */
   readonly healthFlags: Int32Array;
+  /** See HostList.healthySinceMs; absent: the load-balancing policy does not need it. */
+  readonly healthySinceMs?: Float64Array;
   /** 1 for each canary. */
   readonly canaries: Uint8Array;
   /** `hash_key` from the hosts' metadata, '' for hosts without; absent: no host has one. */

@@ -26,6 +26,11 @@ export interface HostList {
    * Their sum is at most 1.
    */
   readonly shares?: Float64Array | undefined;
+  /**
+   * Monotonic time at which each host was added or passed its health checks again; -Infinity for hosts that are not healthy.
+   * Undefined unless the policy needs it.
+   */
+  readonly healthySinceMs?: Float64Array | undefined;
   /** Their weights differ. */
   readonly isWeighted: boolean;
   /** Index of the shared word that holds the active requests of each. */

@@ -2,6 +2,7 @@
 // between them.
 
 import type { Random } from '../../common/random.js';
+import type { Clock } from '../../io/time/clock.js';
 import type { Runtime } from '../../runtime/runtime.js';
 import type { HostSetData } from '../hosts/host-set.js';
 import type { Locality } from '../hosts/locality.js';
@@ -29,6 +30,7 @@ export interface BalancingThread {
   /** The shared words. */
   readonly words: Int32Array;
   readonly random: Random;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly runtime: Runtime;
   /** The locality of this server; undefined: none is configured. */
   readonly locality: Locality | undefined;
@@ -119,8 +121,8 @@ export class PartBalancers {
   *#policyBalancer(list: HostsOfSet, { number: runtimeNumber }: BalancerNumbers): Building {
     if (list.hosts.length === 0) return undefined;
     const { policy, settings } = this.#cluster;
-    const { random, words } = this.#thread;
-    const made = policy.createLoadBalancer(settings, list, { words, random, runtimeNumber });
+    const { clock, random, runtime, words } = this.#thread;
+    const made = policy.createLoadBalancer(settings, list, { words, random, clock, runtime, runtimeNumber });
     return 'next' in made ? yield* made : made;
   }
 }

@@ -2,6 +2,8 @@
 
 import type { Random } from '../../common/random.js';
 import type { Any } from '../../config/generated/api.js';
+import type { Clock } from '../../io/time/clock.js';
+import type { Runtime } from '../../runtime/runtime.js';
 import type { Layout } from '../../stats/layout.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { HostList, LoadBalancer } from './load-balancer.js';
@@ -19,6 +21,8 @@ export interface LoadBalancingPolicy<C = unknown, S = unknown> {
    * Converts the message to settings, with defaults filled in: plain data that is sent to workers as JSON. Absent: no settings.
    */
   settings?(config: C): S;
+  /** Returns whether its load balancers use HostList.healthySinceMs. */
+  needsHealthTimes?(settings: S): boolean;
   /** Returns how it distributes requests over localities; undefined: without regard to weights of localities, DEFAULT_ZONES. */
   localities?(config: C): LocalityBalancing | undefined;
   /** Its load balancers may be one for each locality. */
@@ -58,6 +62,8 @@ export interface BalancerContext {
   /** Shared words, indexed by activeWords. */
   readonly words: Int32Array;
   readonly random: Random;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
+  readonly runtime: Runtime;
   /** Current value of runtimeNumber(); 0 without one. */
   readonly runtimeNumber: number;
 }
@@ -76,6 +82,8 @@ export interface LoadBalancerSpec extends Pick<LoadBalancingPolicy, 'picksByHash
   /** Name of the policy. */
   readonly policy: string;
   readonly settings: unknown;
+  /** See LoadBalancingPolicy.needsHealthTimes(). */
+  readonly needsHealthTimes?: boolean | undefined;
   /** Undefined: as for LoadBalancingPolicy.localities(). */
   readonly localities: LocalityBalancing | undefined;
 }
@@ -90,6 +98,8 @@ export interface LoadBalancingPolicies {
 
 export function loadBalancerSpec<C extends Any, S>(policy: LoadBalancingPolicy<C, S>, config: C): LoadBalancerSpec {
   const { countsActiveRequests, name, picksByHash } = policy;
+  const settings = policy.settings?.(config) as S;
   const localities = policy.localities?.(config);
-  return { policy: name, settings: policy.settings?.(config), localities, picksByHash, countsActiveRequests };
+  const needsHealthTimes = policy.needsHealthTimes?.(settings);
+  return { policy: name, settings, localities, picksByHash, countsActiveRequests, needsHealthTimes };
 }

@@ -3,6 +3,7 @@
 import { Random } from '../../../src/common/random.js';
 import { runSync } from '../../../src/common/time/next-turn.js';
 import { Word64, xxh64Text } from '../../../src/common/xxh64.js';
+import { Runtime } from '../../../src/runtime/runtime.js';
 import type { HostList, LoadBalancer } from '../../../src/upstream/load-balancer/load-balancer.js';
 import type { LoadBalancingPolicy } from '../../../src/upstream/load-balancer/policy.js';
 
@@ -27,6 +28,8 @@ export function hostsOf(count: number, weight: (index: number) => number = () =>
   return Array.from({ length: count }, (_, i) => ({ key: `10.0.${i >> 8}.${i & 255}:80`, weight: weight(i) }));
 }
 
+const THREAD = { clock: { monotonicMs: 0 }, runtime: new Runtime() };
+
 /** Creates a load balancer over hosts with these weights, with the shared words that count active requests. */
 export function balancerOf<C, S>(
   policy: LoadBalancingPolicy<C, S>,
@@ -38,14 +41,14 @@ export function balancerOf<C, S>(
   const settings = policy.settings?.(config) as S;
   const runtimeNumber = policy.runtimeNumber?.(settings).value ?? 0;
   const hosts = hostList(hostsOf(weights.length, (index) => weights[index]!));
-  const balancer = finished(policy.createLoadBalancer(settings, hosts, { words, random, runtimeNumber }));
+  const balancer = finished(policy.createLoadBalancer(settings, hosts, { ...THREAD, words, random, runtimeNumber }));
   return { words, pick: () => balancer.pick(random) - 100 };
 }
 
 /** Creates a hashing load balancer whose picks are host keys. */
 export function hashBalancerOf<C, S>(policy: LoadBalancingPolicy<C, S>, config: C, hosts: readonly TestHost[]) {
   const random = new Random(7);
-  const context = { words: new Int32Array(), random, runtimeNumber: 0 };
+  const context = { ...THREAD, words: new Int32Array(), random, runtimeNumber: 0 };
   const settings = policy.settings?.(config) as S;
   const balancer = finished(policy.createLoadBalancer(settings, hostList(hosts), context));
   const hash = new Word64();

@@ -51,7 +51,7 @@ function clusterOf(
   );
   const { words } = new SharedWords(owner.handle(0));
   const random = new Random(5);
-  const thread = { words, random, runtime, locality: undefined, zones: undefined };
+  const thread = { words, random, clock: { monotonicMs: 0 }, runtime, locality: undefined, zones: undefined };
   const balancer = new ClusterLoadBalancer(directory.data, { policy, settings, localities: undefined, health }, thread);
   const picks = (count = 300) => {
     const counts = endpoints.map(() => 0);

@@ -99,7 +99,14 @@ function balancerOf(zones: readonly Zone[], choice: Choice = {}) {
   const balancer = new ClusterLoadBalancer(
     data,
     { policy, settings: policy.settings?.(config), localities, health },
-    { words, random, runtime, locality: OWN, zones: local === undefined ? undefined : { localCluster, stats } },
+    {
+      words,
+      random,
+      clock: { monotonicMs: 0 },
+      runtime,
+      locality: OWN,
+      zones: local === undefined ? undefined : { localCluster, stats },
+    },
   );
   runSync(balancer.prepare());
   const hash = new Word64();

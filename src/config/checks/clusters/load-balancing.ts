@@ -31,7 +31,8 @@ function checkUnused(cluster: Cluster, path: Path, problems: Problems): void {
     }
   };
   for (const [name, { options }] of Object.entries(LEGACY_POLICIES)) {
-    if (options?.of(cluster) !== undefined) refuse([...path, options.field], [name]);
+    // ROUND_ROBIN is the default, and control planes set its options for every cluster.
+    if (name !== 'ROUND_ROBIN' && options?.of(cluster) !== undefined) refuse([...path, options.field], [name]);
   }
   const all = Object.keys(LEGACY_POLICIES);
   const hashing = all.filter((name) => LEGACY_POLICIES[name]!.hashes);

@@ -1,7 +1,7 @@
 // RING_HASH (Ketama): each host has places on a ring of 64-bit numbers. A request is sent to the host of the first place at or
 // after its hash. Places are the same as in Envoy, so that both send a request to the same host.
 
-import { type HostList, type LoadBalancer, type Random, Word64, xxh64 } from '../../sdk.js';
+import { type HostList, type LoadBalancer, murmurHash2, type Random, Word64, xxh64 } from '../../sdk.js';
 
 /** Limits for the number of places on a ring. */
 export interface RingSize {
@@ -12,6 +12,8 @@ export interface RingSize {
 export interface RingSettings extends RingSize {
   /** Hosts are hashed by their names instead of their addresses. */
   readonly usesHostname: boolean;
+  /** Places are found with MURMUR_HASH_2 instead of XX_HASH. */
+  readonly usesMurmur: boolean;
 }
 
 export class HashRing implements LoadBalancer {
@@ -24,7 +26,8 @@ export class HashRing implements LoadBalancer {
   /** Builds a ring. Yields about every millisecond: a ring may have 8 million places. */
   static *build(list: HostList, settings: RingSettings): Generator<void, HashRing> {
     const counts = hostCounts(list, settings);
-    const places = yield* unsortedPlaces(list.hosts, list.keys(settings.usesHostname), counts);
+    const hashPlace = settings.usesMurmur ? murmurHash2 : xxh64;
+    const places = yield* unsortedPlaces(list.hosts, list.keys(settings.usesHostname), counts, hashPlace);
     return new HashRing(yield* sorted(places));
   }
 
@@ -119,14 +122,19 @@ function emptyPlaces(count: number): Places {
 }
 
 /** Computes the places in the order of hosts. `runs[i + 1]` is the number of places in run i. */
-function* unsortedPlaces(hosts: Int32Array, keys: readonly string[], counts: Uint32Array): Generator<void, Places> {
+function* unsortedPlaces(
+  hosts: Int32Array,
+  keys: readonly string[],
+  counts: Uint32Array,
+  hashPlace: typeof murmurHash2,
+): Generator<void, Places> {
   const places = emptyPlaces(counts.reduce((total, count) => total + count, 0));
   const hash = new Word64();
   let place = 0;
   for (let item = 0; item < counts.length; item++) {
     const key = new NumberedKey(keys[item]!);
     for (let number = 0; number < counts[item]!; number++) {
-      xxh64(key.bytes, 0, key.write(number), hash);
+      hashPlace(key.bytes, 0, key.write(number), hash);
       places.highs[place] = hash.hi;
       places.lows[place] = hash.lo;
       places.hosts[place] = hosts[item]!;

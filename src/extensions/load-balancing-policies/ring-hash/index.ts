@@ -21,7 +21,7 @@ export const ringHash: LoadBalancingPolicyExtension<RingHash, RingSettings> = {
     'envoy.extensions.load_balancing_policies.ring_hash.v3.RingHash': {
       minimum_ring_size: true,
       maximum_ring_size: true,
-      hash_function: byValue({ DEFAULT_HASH: true, XX_HASH: true, MURMUR_HASH_2: false }),
+      hash_function: byValue({ DEFAULT_HASH: true, XX_HASH: true, MURMUR_HASH_2: true }),
       use_hostname_for_hashing: true,
       hash_balance_factor: refused(UNBOUNDED_HASHES),
       consistent_hashing_lb_config: true,
@@ -40,7 +40,11 @@ export const ringHash: LoadBalancingPolicyExtension<RingHash, RingSettings> = {
       report('maximum_ring_size', `${what}: set the one to at least the other`, 'minimum_ring_size');
     }
   },
-  settings: (config) => ({ usesHostname: usesHostname(config), ...ringSize(config) }),
+  settings: (config) => ({
+    usesHostname: usesHostname(config),
+    usesMurmur: config.hash_function === 'MURMUR_HASH_2',
+    ...ringSize(config),
+  }),
   localities: (config) => byLocalityWeight(config.locality_weighted_lb_config),
   createLoadBalancer: (settings, hosts) => HashRing.build(hosts, settings),
   gauges: {

@@ -1,6 +1,7 @@
 // ROUND_ROBIN: picks hosts in turn, each as often as its weight requires.
 
 import { EdfSchedule, type HostList, type LoadBalancer, type Random } from '../../sdk.js';
+import type { SlowStart } from '../slow-start.js';
 
 /** For hosts of equal weight: plain rotation from a random start, so that workers do not all begin with the same host. */
 export class RoundRobin implements LoadBalancer {
@@ -22,17 +23,25 @@ export class RoundRobin implements LoadBalancer {
 export class WeightedRoundRobin implements LoadBalancer {
   readonly #hosts: Int32Array;
   readonly #weights: Uint32Array;
+  readonly #starting: SlowStart | undefined;
   readonly #schedule: EdfSchedule;
 
-  constructor(list: HostList, random: Random) {
+  /** @param starting hosts that do not have their whole weight yet */
+  constructor(list: HostList, random: Random, starting?: SlowStart) {
     this.#hosts = list.hosts;
     this.#weights = list.weights;
-    this.#schedule = new EdfSchedule(list.hosts.length, (item) => list.weights[item]!, random);
+    this.#starting = starting;
+    this.#schedule = new EdfSchedule(list.hosts.length, (item) => this.#weightOf(item), random);
   }
 
   pick(): number {
     const item = this.#schedule.first();
-    this.#schedule.advance(this.#weights[item]!);
+    this.#schedule.advance(this.#weightOf(item));
     return this.#hosts[item]!;
+  }
+
+  #weightOf(item: number): number {
+    const weight = this.#weights[item]!;
+    return this.#starting === undefined ? weight : weight * this.#starting.partOf(item);
   }
 }

@@ -47,6 +47,7 @@ export class Membership implements DiscoveryListener {
   /** As in Envoy, only these kinds of clusters set max_host_weight. */
   readonly #countsWeights: boolean;
   readonly #hasLogicalHost: boolean;
+  readonly #needsHealthTimes: boolean;
   readonly #resources: ClusterResources;
   readonly #events: MembershipEvents;
   /** Undefined without health_checks. */
@@ -70,6 +71,7 @@ export class Membership implements DiscoveryListener {
   ) {
     this.#name = spec.name;
     this.#hasLogicalHost = spec.hasLogicalHost;
+    this.#needsHealthTimes = spec.loadBalancer.needsHealthTimes === true;
     this.#countsWeights = discovery.type === 'EDS' || discovery.type === 'STRICT_DNS';
     this.#resources = resources.shared;
     this.#events = events;
@@ -117,7 +119,11 @@ export class Membership implements DiscoveryListener {
 
   get snapshot(): Pick<ClusterSnapshot, 'hosts' | 'overprovisioning' | 'membershipVersion'> {
     const { overprovisioning } = this.#found;
-    return { hosts: this.#resources.directory.data, overprovisioning, membershipVersion: this.#version };
+    const { directory } = this.#resources;
+    const hosts = this.#needsHealthTimes
+      ? { ...directory.data, healthySinceMs: directory.healthTimes() }
+      : directory.data;
+    return { hosts, overprovisioning, membershipVersion: this.#version };
   }
 
   /**

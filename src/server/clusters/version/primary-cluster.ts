@@ -147,7 +147,8 @@ export class PrimaryCluster {
   /** Updates the gauges of circuit breakers, for which workers only count, and of the load-balancing policy. */
   updateGauges(): void {
     this.breakers.updateGauges();
+    if (this.#policyGauges === undefined) return;
     const { hosts, overprovisioning } = this.membership.snapshot;
-    this.#policyGauges?.update(hosts, overprovisioning);
+    this.#policyGauges.update(hosts, overprovisioning);
   }
 }

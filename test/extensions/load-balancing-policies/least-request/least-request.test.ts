@@ -16,6 +16,16 @@ t.test('least request prefers the idle host, and with one choice is random', asy
   t.same(tally(all.pick, 100, 3), [0, 100, 0]);
 });
 
+t.test('least request by a full scan picks the least busy host, and any of several', async (t) => {
+  for (const config of [{ selection_method: 'FULL_SCAN' }, { enable_full_scan: true }] as const) {
+    const { words, pick } = balancerOf(leastRequest, config, [1, 1, 1, 1]);
+    words.set([3, 1, 2, 1]);
+    const counts = tally(pick, 1000, 4);
+    t.same([counts[0], counts[2]], [0, 0]);
+    t.ok(Math.abs(counts[1]! - 500) < 80, `${counts}`);
+  }
+});
+
 t.test('least request draws each host at most a few times, regardless of choice_count', async (t) => {
   class CountedRandom extends Random {
     looks = 0;
