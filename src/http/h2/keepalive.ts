@@ -27,13 +27,14 @@ export class Keepalive {
     if (this.#sentMs !== 0) {
       const left = this.#sentMs + timeoutMs - now;
       this.isPeerLost = left <= 0;
-      return Math.max(1, left);
+      // The answer may come at any time, and the next ping follows it.
+      return Math.max(1, Math.min(left, intervalMs));
     }
     if (this.#nextMs === 0) this.#nextMs = now + intervalMs;
     if (now < this.#nextMs) return this.#nextMs - now;
     this.isPingDue = true;
     this.#sentMs = now;
     this.#nextMs = now + intervalMs;
-    return timeoutMs;
+    return Math.min(timeoutMs, intervalMs);
   }
 }
