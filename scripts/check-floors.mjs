@@ -26,6 +26,7 @@ const NEIGHBOURS = {
   http: ['listener'],
   // Upstream connections use the codecs, which are in http.
   upstream: ['http'],
+  grpc: ['http', 'upstream'],
   server: ['worker'],
   'main.ts': ['cli'],
 };

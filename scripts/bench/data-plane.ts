@@ -360,7 +360,7 @@ function buildWorker(): FakeTransport {
   const context: WorkerContext = {
     ...thread,
     clusters,
-    calls: callsOf(thread, clusters),
+    calls: callsOf(thread, clusters, '127.0.0.1'),
     timers,
     filterConfigs: new FilterConfigs(),
     routes: new RouteTables({ clusters, runtime: thread.runtime }, ports.port(ON_DEMAND_PORT)),

@@ -7,7 +7,6 @@ import type { ChainNames } from '../access-log/stream/stream-info.js';
 import type { Extension } from '../config/catalog/extension.js';
 import type { Any, HttpConnectionManager, HttpFilter, Node, Rds, ScopedRoutes } from '../config/generated/api.js';
 import type { CheckedMessage } from '../config/load/check-in-thread.js';
-import type { ClusterHosts } from '../grpc/cluster-hosts.js';
 import type { HttpFilterFactory, TerminalFilterFactory } from '../http/filters/filter.js';
 import type { LocalIdentity } from '../http/headers/edge/forwarding-headers.js';
 import type { HeaderBlockPool } from '../http/headers/header-block.js';
@@ -155,10 +154,8 @@ export interface ExtensionFinder {
 
 /** What a stats sink on the primary gets. */
 export interface PrimaryContext {
-  /** For HTTP calls to hosts of clusters. */
+  /** For calls to hosts of clusters. */
   readonly calls: CallingThread;
-  /** For channels to gRPC services of clusters. */
-  readonly hosts: ClusterHosts;
   readonly node: Node;
   readonly flushIntervalMs: number;
   /** Returns the active clusters. */
@@ -302,7 +299,7 @@ export interface EndpointAnswer {
 /** What extensions on a worker get. */
 export interface WorkerContext extends UpstreamThread {
   readonly clusters: ClusterManager;
-  /** For HTTP calls to hosts of clusters. */
+  /** For calls to hosts of clusters. */
   readonly calls: CallingThread;
   /**
    * Timers whose delay counts from the call, also in callbacks of Node (after an await), when the time of the timing wheel is

@@ -1,6 +1,7 @@
-// The part of the extension API for calling gRPC services. It loads the gRPC library: import it in the file that makes the call,
-// not in the index.ts that describes the extension.
+// The part of the extension API for calling gRPC services. Most extensions do not need it, and its messages load protobufjs: import
+// it in the file that makes the call, not in the index.ts that describes the extension.
 
 export { encodeJson, loadMessages } from '../config/schema/messages.js';
-export type { ClusterHosts } from '../grpc/cluster-hosts.js';
-export { GrpcChannel } from '../grpc/grpc-channel.js';
+export { GrpcCall, type GrpcCallEvents } from '../grpc/grpc-call.js';
+export { GrpcChannel, type UnaryEvents } from '../grpc/grpc-channel.js';
+export { GrpcCode, type GrpcStatus } from '../grpc/status.js';

@@ -54,9 +54,9 @@ export { onDemand } from '../common/package/on-demand.js';
 export { releaseNumber } from '../common/package/version.js';
 export { shownName } from '../common/text/shown.js';
 export { durationMs } from '../common/time/duration.js';
-export { checkGrpcService } from '../config/checks/services/grpc-service.js';
 export { errorStatus } from '../config/fields/http-status.js';
 export { unpack } from '../config/schema/any.js';
+export { checkGrpcService } from '../grpc/initial-metadata.js';
 export { checkHttpService } from '../upstream/http-calls/check-http-service.js';
 export { reportMistakes } from './report-mistakes.js';
 

@@ -2,7 +2,7 @@
 // the operation that caused it. None ends the thread by itself.
 //
 // Code that knows which operation to fail catches exceptions itself and calls internalError(). Code that is called back by
-// libraries (Node's HTTP, grpc-js, their timers) runs in a fault domain. The thread's last guard handles exceptions that escape
+// libraries (Node's HTTP, their timers) runs in a fault domain. The thread's last guard handles exceptions that escape
 // from both.
 
 import { AsyncLocalStorage } from 'node:async_hooks';

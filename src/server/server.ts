@@ -82,12 +82,12 @@ export class Server {
   readonly #ended = new AbortController();
 
   constructor(options: ServerOptions) {
-    const { bootstrap, draining, dynamic, fileFlush, serveEndpoint } = options;
+    const { bootstrap, draining, dynamic, fileFlush, localIp, serveEndpoint } = options;
     this.#options = options;
     this.primary = new Primary(options);
     this.node = this.completed(bootstrap.node);
     this.configuration = new RunningConfiguration(this.primary, {
-      ...{ bootstrap, draining, dynamic, fileFlush, serveEndpoint },
+      ...{ bootstrap, draining, dynamic, fileFlush, localIp, serveEndpoint },
       node: this.node,
     });
     this.flushes = this.#createFlushes();
@@ -280,10 +280,9 @@ export class Server {
   }
 
   async #createSinks(): Promise<void> {
-    const { calls, clusters, hosts } = this.configuration.upstream;
+    const { calls, clusters } = this.configuration.upstream;
     const context = {
       calls,
-      hosts,
       node: { ...this.#options.bootstrap.node, user_agent_name: 'baton' },
       clusters: () => clusterFacts(clusters.byName.values()),
       serveEvents: this.#options.serveEvents,

@@ -11,4 +11,14 @@ export interface CallingThread {
   begin(): UpstreamThread;
   /** Returns the reference to the cluster of that name, which need not exist. */
   reference(cluster: string): ClusterReference;
+  /** This server's own address, for x-forwarded-for. */
+  readonly ip: string;
+  /** Returns the hosts of a service without a cluster (GoogleGrpc.target_uri). Only the primary has this. */
+  target?(uri: string): CallTarget;
+}
+
+export interface CallTarget {
+  readonly reference: ClusterReference;
+  /** Called when the caller no longer uses the target. */
+  release(): void;
 }

@@ -59,7 +59,7 @@ export class WorkerConfiguration {
     const workerContext: WorkerContext = {
       ...thread,
       clusters: this.#clusters,
-      calls: callsOf(thread, this.#clusters),
+      calls: callsOf(thread, this.#clusters, start.identity.ip),
       timers: timersOf(thread),
       routes: this.#routes,
       filterConfigs: this.#filterConfigs,

@@ -100,10 +100,10 @@ export class ConnectedSources implements ConfigSources {
 
   async #connectByGrpc(): Promise<GrpcSources> {
     const { GrpcSources: Sources } = await this.#loadGrpc();
-    const { store, hosts, node, failed } = this.#context;
+    const { store, calls, node, failed } = this.#context;
     this.#grpc ??= new Sources({
       store,
-      hosts,
+      calls,
       adsConfig: this.#context.bootstrap().dynamic_resources?.ads_config,
       node: () => this.#reading.encode('envoy.config.core.v3.Node', node),
       createReader: () => new CachedReader(this.#reading),

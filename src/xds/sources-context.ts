@@ -2,8 +2,8 @@
 
 import type { Bootstrap, Node } from '../config/generated/api.js';
 import type { LoadCounts } from '../config/load/load.js';
-import type { ClusterHosts } from '../grpc/cluster-hosts.js';
 import type { StatsStore } from '../stats/store.js';
+import type { CallingThread } from '../upstream/calling-thread.js';
 import type { DynamicOptions } from './reading/settings.js';
 
 export interface SourcesContext {
@@ -12,8 +12,8 @@ export interface SourcesContext {
   /** The node that is sent to management servers. */
   readonly node: Node;
   readonly store: StatsStore;
-  /** For gRPC channels to clusters. */
-  readonly hosts: ClusterHosts;
+  /** For gRPC calls to management servers. */
+  readonly calls: CallingThread;
   readonly dynamic: DynamicOptions;
   /** Called with the counts from reading resources. */
   readonly counted: (counts: LoadCounts) => void;

@@ -134,23 +134,6 @@ stats_sinks:
     "baton.yaml:8:49: stats_sinks[0].typed_config.grpc_service.envoy_grpc.cluster_name: gRPC needs HTTP/2: give cluster 'collector' http2_protocol_options",
   ],
   [
-    'a field that is not implemented for gRPC calls',
-    `static_resources:
-  clusters:
-  - { name: collector, load_assignment: { cluster_name: collector }, http2_protocol_options: { max_concurrent_streams: 1 }, lb_policy: RANDOM, max_requests_per_connection: 1 }
-  - { name: traffic, load_assignment: { cluster_name: traffic }, http2_protocol_options: { max_concurrent_streams: 1 }, lb_policy: RANDOM, max_requests_per_connection: 1 }
-stats_sinks:
-- name: envoy.stat_sinks.metrics_service
-  typed_config:
-    "@type": type.googleapis.com/envoy.config.metrics.v3.MetricsServiceConfig
-    grpc_service: { envoy_grpc: { cluster_name: collector } }
-`,
-    ...['max_requests_per_connection', 'http2_protocol_options.max_concurrent_streams', 'lb_policy'].map(
-      (field) =>
-        `${CLUSTER}.${field}: it is not implemented for a cluster that serves Baton's own gRPC calls: give these a cluster of their own`,
-    ),
-  ],
-  [
     'keepalive settings without an interval',
     `static_resources:
   clusters:

@@ -3,8 +3,6 @@
 
 import type { ApiConfigSource, ConfigSource } from '../../src/config/generated/api.js';
 import { encodeJson, loadMessages } from '../../src/config/schema/messages.js';
-import type { ClusterHosts } from '../../src/grpc/cluster-hosts.js';
-import { parseAddress } from '../../src/io/addresses/address.js';
 import { StatsStore } from '../../src/stats/store.js';
 import { GrpcSources } from '../../src/xds/grpc/grpc-sources.js';
 import { RESOURCE_MESSAGES, type Resource, type ResourceType, type Update } from '../../src/xds/resource.js';
@@ -12,6 +10,7 @@ import type { ResourceReader } from '../../src/xds/resource-reader.js';
 import type { Rejection, ResourceNames, Subscription } from '../../src/xds/subscription.js';
 import type { ControlPlane } from '../e2e/harness/control-plane.js';
 import { type Teardown, waitFor } from '../e2e/harness/index.js';
+import { http2Cluster, startCalls } from '../grpc/calls.js';
 
 const NODE = 'envoy.config.core.v3.Node';
 const types = loadMessages(NODE, ...Object.values(RESOURCE_MESSAGES));
@@ -51,19 +50,11 @@ export interface Subscriber {
 
 export function startSubscriber(t: Teardown, plane: Pick<ControlPlane, 'port'>, adsConfig?: object): Subscriber {
   const store = new StatsStore({ workers: 1 });
-  const hosts: ClusterHosts = {
-    watchHosts(_cluster, onHosts) {
-      const timer = setImmediate(() => onHosts([parseAddress(`127.0.0.1:${plane.port}`)!], undefined));
-      return () => clearImmediate(timer);
-    },
-    connectTimeoutMs: () => 5000,
-    callLimits: () => undefined,
-    connected: () => {},
-  };
+  const { calls } = startCalls(t, [http2Cluster('control-plane', plane.port)]);
   const failures: string[] = [];
   const sources = new GrpcSources({
     store,
-    hosts,
+    calls,
     adsConfig: adsConfig as ApiConfigSource | undefined,
     node: () => Promise.resolve(encodedNode),
     createReader: () =>

@@ -8,6 +8,7 @@ import type { LoadCounts } from '../../src/config/load/load.js';
 import { encodeJson, loadMessages } from '../../src/config/schema/messages.js';
 import { ClusterStats } from '../../src/stats/layouts/cluster.js';
 import { StatsStore } from '../../src/stats/store.js';
+import type { CallingThread } from '../../src/upstream/calling-thread.js';
 import { ConnectedSources } from '../../src/xds/connected-sources.js';
 import { CachedReader } from '../../src/xds/reading/cached-reader.js';
 import { ReadingThread, type ReadingThreadOptions } from '../../src/xds/reading/reading-thread.js';
@@ -522,12 +523,7 @@ function newFile(t: Test) {
   const store = new StatsStore({ workers: 1 });
   const sources = new ConnectedSources({
     store,
-    hosts: {
-      watchHosts: () => () => {},
-      connectTimeoutMs: () => 1000,
-      callLimits: () => undefined,
-      connected: () => {},
-    },
+    calls: {} as CallingThread,
     bootstrap: () => BOOTSTRAP,
     dynamic: DEFAULTS,
     node: {},

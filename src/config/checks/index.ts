@@ -7,7 +7,6 @@ import type { Schema } from '../schema/schema.js';
 import type { Problems } from '../text/problems.js';
 import { checkBindable, checkStream } from './addresses.js';
 import { checkClusters } from './clusters/clusters.js';
-import { calledClusters } from './clusters/grpc-clusters.js';
 import { checkLocalCluster } from './clusters/local-cluster.js';
 import { checkListeners } from './listeners/listeners.js';
 import { checkOverload } from './overload.js';
@@ -27,7 +26,7 @@ export function checkBootstrap(
   checkRuntime(bootstrap.layered_runtime, problems);
   checkWatchdogs(bootstrap, problems);
   checkOverload(bootstrap.overload_manager, problems);
-  checkClusters(clusters, calledClusters(bootstrap), catalog, problems);
+  checkClusters(clusters, catalog, problems);
   checkLocalCluster(bootstrap, problems);
   const known = new Set(clusters.map((cluster) => cluster?.name ?? ''));
   const http2 = clusters.filter((cluster) => cluster && speaksHttp2(cluster)).map((cluster) => cluster.name ?? '');

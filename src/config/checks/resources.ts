@@ -27,7 +27,7 @@ export function checkResource(name: string, message: unknown, context: CheckCont
 const CHECKS: { readonly [name: string]: (message: never, context: CheckContext) => void } = {
   'envoy.config.listener.v3.Listener': (listener: Listener, context) => checkListener(listener, [], context),
   'envoy.config.cluster.v3.Cluster': (cluster: Cluster, context) => {
-    checkCluster(cluster, [], context.catalog, context.problems, false);
+    checkCluster(cluster, [], context.catalog, context.problems);
   },
   'envoy.config.endpoint.v3.ClusterLoadAssignment': (assignment: ClusterLoadAssignment, { problems }) =>
     checkEndpoints(assignment, [], problems),

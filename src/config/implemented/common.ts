@@ -101,7 +101,7 @@ export const COMMON: ImplementedTable = {
     authority: true,
     max_receive_message_length: true,
     retry_policy: true,
-    ...notImplemented('skip_envoy_headers'),
+    skip_envoy_headers: true,
   },
   'envoy.config.core.v3.RetryPolicy': {
     retry_back_off: true,

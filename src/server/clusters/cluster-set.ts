@@ -26,7 +26,9 @@ export interface ClusterSetContext extends Omit<PrimaryClusterContext, 'subscrip
   /** Returns the sources of endpoint assignments. Called for the first cluster of type EDS. */
   readonly sources: () => ConfigSources;
   /** The scope thread_local_cluster_manager.main_thread. */
-  readonly inflated: Scope;
+  readonly inflated: SetStats;
+  /** The number of clusters is not counted in `managerStats` and `inflated`. */
+  readonly isUncounted?: boolean;
 }
 
 export interface ClusterSetEvents {
@@ -49,14 +51,19 @@ export interface StagedClusters {
   discard(): void;
 }
 
+/** Where a set counts its clusters. */
+type SetStats = Pick<Scope, 'increment' | 'set'>;
+
+const UNCOUNTED: SetStats = { increment: () => {}, set: () => {} };
+
 /** Clusters whose gauges one step updates: less than 1 ms of work. */
 const UPDATES_PER_STEP = 512;
 
 export class ClusterSet {
   /** The context of each cluster. */
   readonly #clusterContext: PrimaryClusterContext;
-  readonly #stats: Scope;
-  readonly #inflated: Scope;
+  readonly #stats: SetStats;
+  readonly #inflated: SetStats;
   readonly #events: ClusterSetEvents;
   readonly #resources: ResourcePool;
   /** Versions in use. */
@@ -75,8 +82,8 @@ export class ClusterSet {
   onWarming: (isWarming: boolean) => void = () => {};
 
   constructor(context: ClusterSetContext, events: ClusterSetEvents) {
-    this.#stats = context.managerStats;
-    this.#inflated = context.inflated;
+    this.#stats = context.isUncounted ? UNCOUNTED : context.managerStats;
+    this.#inflated = context.isUncounted ? UNCOUNTED : context.inflated;
     this.#events = events;
     this.#changes = new ClusterChanges(this.#active, (changes) => events.publish(changes));
     const { store, words } = context;

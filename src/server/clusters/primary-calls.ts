@@ -9,7 +9,7 @@ import { openThreadIo } from '../../io/thread-io.js';
 import type { TimerDriver } from '../../io/time/timer-driver.js';
 import { internalError } from '../../log/internal-errors.js';
 import type { Runtime } from '../../runtime/runtime.js';
-import type { CallingThread } from '../../upstream/calling-thread.js';
+import type { CallingThread, CallTarget } from '../../upstream/calling-thread.js';
 import { ClusterManager, type ClusterReference } from '../../upstream/cluster-manager.js';
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
 import { loadBalancerSpec } from '../../upstream/load-balancer/policy.js';
@@ -17,11 +17,12 @@ import type { ServerPlace } from '../../upstream/server-place.js';
 import { PRIMARY, SharedWords } from '../../upstream/shared-words.js';
 import { placeOfThread, type UpstreamThread } from '../../upstream/upstream-thread.js';
 import type { Primary } from '../primary.js';
+import type { CallTargets } from './call-targets.js';
 import type { ClusterSet } from './cluster-set.js';
 import type { PrimaryCluster } from './version/primary-cluster.js';
 
-/** The primary makes few and small calls. */
-const MEMORY = { receiveBytes: 64 * 1024, scratchBytes: 512 * 1024, arenaBytes: 32 * 1024 * 1024 };
+/** The primary makes few calls. The arena has room for what slow readers leave of two connections: their windows. */
+const MEMORY = { receiveBytes: 64 * 1024, scratchBytes: 512 * 1024, arenaBytes: 64 * 1024 * 1024 };
 const BUFFER_LIMIT = 1024 * 1024;
 
 /** The live clusters of the server, and the receivers of what calls observe of their hosts. */
@@ -32,6 +33,10 @@ export interface CallOptions {
   readonly place: ServerPlace;
   /** Descriptors reserved for other uses. */
   readonly reserve: number;
+  /** This server's own address. */
+  readonly ip: string;
+  /** For target(). */
+  readonly targets: CallTargets;
 }
 
 export class PrimaryCalls implements CallingThread {
@@ -58,6 +63,19 @@ export class PrimaryCalls implements CallingThread {
     const cluster = this.#clusters.byName.get(name);
     if (reference.current === undefined && cluster !== undefined) manager.apply(snapshotOf(cluster));
     return reference;
+  }
+
+  get ip(): string {
+    return this.#options.ip;
+  }
+
+  target(uri: string): CallTarget {
+    const { manager } = this.#run();
+    const { targets } = this.#options;
+    const cluster = targets.acquire(uri);
+    const reference = manager.reference(cluster.spec.name);
+    if (reference.current === undefined) manager.apply(snapshotOf(cluster));
+    return { reference, release: () => targets.release(uri) };
   }
 
   /** Called when a cluster was added, or its hosts have changed. */

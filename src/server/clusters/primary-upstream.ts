@@ -14,10 +14,10 @@ import { serverPlace } from '../../upstream/server-place.js';
 import type { ConfigSources } from '../../xds/subscription.js';
 import type { Primary } from '../primary.js';
 import type { PrimaryPorts } from '../workers/primary-ports.js';
+import { CallTargets } from './call-targets.js';
 import type { PublishedClusters } from './cluster-changes.js';
-import { ClusterSet } from './cluster-set.js';
+import { ClusterSet, type ClusterSetContext } from './cluster-set.js';
 import { PrimaryCheckThread } from './health-checks/primary-check-thread.js';
-import { HostWatch } from './host-watch.js';
 import { OutlierEventLog } from './outlier-event-log.js';
 import { PrimaryCalls } from './primary-calls.js';
 
@@ -29,6 +29,8 @@ export interface UpstreamOptions {
   readonly runtime: Runtime;
   /** Flush options of the log of ejections. */
   readonly fileFlush: FileLogOptions;
+  /** This server's own address. */
+  readonly localIp: string;
   /** Returns the sources of endpoint assignments. Called for the first cluster of type EDS. */
   readonly sources: () => ConfigSources;
 }
@@ -37,8 +39,8 @@ export class PrimaryUpstream {
   readonly clusters: ClusterSet;
   /** The primary's own calls to clusters. */
   readonly calls: PrimaryCalls;
-  /** The hosts of clusters, for gRPC channels. */
-  readonly hosts: HostWatch;
+  /** The hosts of services without a cluster. */
+  readonly #targets: CallTargets;
   readonly #primary: Primary;
   readonly #checks: PrimaryCheckThread;
   /** Connections of health checks. */
@@ -52,13 +54,13 @@ export class PrimaryUpstream {
     this.#checks = this.#createChecks(runtime);
     const { event_log_path: eventLog } = bootstrap.cluster_manager?.outlier_detection ?? {};
     if (eventLog) this.#outlierLog = new OutlierEventLog(eventLog, fileFlush, primary.store);
-    this.clusters = this.#createClusters(options);
+    const context = this.#clusterContext(options);
+    this.clusters = this.#createClusters(context);
+    this.#targets = this.#createTargets(context);
     const place = serverPlace(bootstrap);
-    this.calls = new PrimaryCalls(primary, this.clusters, { runtime, place, reserve: 0 });
-    this.#checkCalls = new PrimaryCalls(primary, this.clusters, { runtime, place, reserve: CHECKS_RESERVE });
-    this.hosts = new HostWatch(this.clusters.byName, (fd, keepalive) => {
-      this.calls.begin().transport.keepAlive(fd, keepalive);
-    });
+    const settings = { runtime, place, ip: options.localIp, targets: this.#targets };
+    this.calls = new PrimaryCalls(primary, this.clusters, { ...settings, reserve: 0 });
+    this.#checkCalls = new PrimaryCalls(primary, this.clusters, { ...settings, reserve: CHECKS_RESERVE });
     this.#receiveReports(primary.ports);
   }
 
@@ -76,6 +78,7 @@ export class PrimaryUpstream {
   async close(): Promise<void> {
     this.#checks.close();
     this.clusters.stop();
+    this.#targets.stop();
     this.#checkCalls.close();
     this.calls.close();
     await this.#outlierLog?.close();
@@ -91,35 +94,45 @@ export class PrimaryUpstream {
     });
   }
 
-  #createClusters({ bootstrap, runtime, sources }: UpstreamOptions): ClusterSet {
+  #clusterContext({ bootstrap, runtime, sources }: UpstreamOptions): ClusterSetContext {
     const { concurrency, extensions, resolver, scopes, store, timers, tls, words } = this.#primary;
     const managerStats = scopes.add('cluster_manager.', ClusterManagerStats);
     const inflated = scopes.add('thread_local_cluster_manager.main_thread.', ThreadLocalClusterManagerStats);
     for (let index = 0; index < concurrency; index++) {
       scopes.add(`thread_local_cluster_manager.worker_${index}.`, ThreadLocalClusterManagerStats);
     }
-    return new ClusterSet(
+    return {
+      ...{ store, words, resolver, timers, tls, runtime, managerStats, inflated, sources },
+      policies: extensions,
+      locality: serverPlace(bootstrap).locality,
+      random: new Random(),
+      now: monotonicMs,
+      checks: this.#checks,
+      outlierEvents: this.#outlierLog,
+    };
+  }
+
+  #createClusters(context: ClusterSetContext): ClusterSet {
+    return new ClusterSet(context, {
+      changed: (cluster) => this.calls.clusterChanged(cluster),
+      removed: (name) => this.calls.clusterRemoved(name),
+      publish: (changes) => this.#publish(changes),
+    });
+  }
+
+  #createTargets(context: ClusterSetContext): CallTargets {
+    const { snapshots } = this.#primary;
+    const clusters = new ClusterSet(
+      { ...context, isUncounted: true },
       {
-        ...{ store, words, resolver, timers, tls, runtime, managerStats, inflated, sources },
-        policies: extensions,
-        locality: serverPlace(bootstrap).locality,
-        random: new Random(),
-        now: monotonicMs,
-        checks: this.#checks,
-        outlierEvents: this.#outlierLog,
-      },
-      {
-        changed: (cluster) => {
-          this.calls.clusterChanged(cluster);
-          this.hosts.clusterChanged(cluster);
+        changed: (cluster) => this.calls.clusterChanged(cluster),
+        removed: (name) => this.calls.clusterRemoved(name),
+        publish: ({ retired }) => {
+          for (const what of retired) snapshots.retire(what);
         },
-        removed: (name) => {
-          this.calls.clusterRemoved(name);
-          this.hosts.clusterRemoved(name);
-        },
-        publish: (changes) => this.#publish(changes),
       },
     );
+    return new CallTargets(clusters);
   }
 
   /** Receives reports from workers about hosts. The primary's own calls report without a port. */

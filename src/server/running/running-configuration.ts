@@ -40,6 +40,8 @@ export interface ConfigurationOptions {
   /** The node that management servers receive. */
   readonly node: Node;
   readonly draining: DrainDefaults;
+  /** This server's own address. */
+  readonly localIp: string;
   /** Adds an admin endpoint that takes a request body. Returns a function that removes it. */
   readonly serveEndpoint: (endpoint: PostEndpoint) => () => void;
 }
@@ -71,7 +73,7 @@ export class RunningConfiguration {
 
   constructor(
     primary: Primary,
-    { bootstrap, draining, dynamic, fileFlush, node, serveEndpoint }: ConfigurationOptions,
+    { bootstrap, draining, dynamic, fileFlush, localIp, node, serveEndpoint }: ConfigurationOptions,
   ) {
     const { extensions, ports, scopes, store } = primary;
     this.#primary = primary;
@@ -80,7 +82,10 @@ export class RunningConfiguration {
     this.runtime = this.#createRuntime(bootstrap);
     const { runtime } = this.runtime;
     this.connectionLimits = new ConnectionLimits(primary, runtime, bootstrap);
-    this.upstream = new PrimaryUpstream(primary, { bootstrap, runtime, fileFlush, sources: () => this.#sources });
+    this.upstream = new PrimaryUpstream(primary, {
+      ...{ bootstrap, runtime, fileFlush, localIp },
+      sources: () => this.#sources,
+    });
     this.clusters = this.upstream.clusters;
     this.#sources = this.#createSources(dynamic, node);
     const publish = (parts: SnapshotParts) => this.#publish(parts);
@@ -199,7 +204,7 @@ export class RunningConfiguration {
     return new ServerConfigSources({
       bootstrap: () => this.#bootstrap,
       ...{ dynamic, node, store },
-      hosts: this.upstream.hosts,
+      calls: this.upstream.calls,
       counted: (counts) => processStats.countDynamic(counts),
       failed: internalError,
     });

@@ -6,9 +6,10 @@ import type { CallingThread } from '../../upstream/calling-thread.js';
 import type { ClusterManager } from '../../upstream/cluster-manager.js';
 import type { UpstreamThread } from '../../upstream/upstream-thread.js';
 
-/** Returns an interface for the worker's own calls, like the primary's. */
-export function callsOf(thread: UpstreamThread, clusters: ClusterManager): CallingThread {
+/** Returns an interface for the worker's own calls, like the primary's. `ip`: this server's own address. */
+export function callsOf(thread: UpstreamThread, clusters: ClusterManager, ip: string): CallingThread {
   return {
+    ip,
     begin() {
       thread.transport.beginTurn();
       return thread;

@@ -1,15 +1,14 @@
 // The server context of streams to management servers.
 
 import type { ApiConfigSource } from '../../config/generated/api.js';
-import type { ClusterHosts } from '../../grpc/cluster-hosts.js';
 import type { StatsStore } from '../../stats/store.js';
+import type { CallingThread } from '../../upstream/calling-thread.js';
 import type { ResourceReader } from '../resource-reader.js';
 
 /** Context of GrpcSources (grpc-sources.ts), which is loaded when a subscription has `api_config_source` or `ads`. */
 export interface GrpcSourcesContext {
   readonly store: StatsStore;
-  /** For channels to clusters. */
-  readonly hosts: ClusterHosts;
+  readonly calls: CallingThread;
   /** dynamic_resources.ads_config. */
   readonly adsConfig: ApiConfigSource | undefined;
   /** Returns the encoded envoy.config.core.v3.Node of requests; called once. */

@@ -1,7 +1,6 @@
 // One stream to a management server: opens it, limits its request rate, and reopens it after a failure. Its owner handles the
 // messages.
 
-import type { ClientDuplexStream } from '@grpc/grpc-js';
 import { messageOf } from '../../common/errors/errors.js';
 import { Random } from '../../common/random.js';
 import { shownName } from '../../common/text/shown.js';
@@ -10,8 +9,9 @@ import { MAX_TIMER_MS } from '../../common/time/max-timer.js';
 import type { ApiConfigSource } from '../../config/generated/api.js';
 import { endsLine } from '../../config/schema/line-rules.js';
 import { escaped } from '../../config/text/problem.js';
+import type { GrpcCall } from '../../grpc/grpc-call.js';
 import { GrpcChannel } from '../../grpc/grpc-channel.js';
-import { type FaultDomain, failDomain, inDomain, outsideDomains } from '../../log/internal-errors.js';
+import { type FaultDomain, failDomain } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
 import { ControlPlaneStats } from '../../stats/layouts/xds.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
@@ -46,7 +46,16 @@ const INTERVALS = 10;
 const DEFAULT_TOKENS = 100;
 const DEFAULT_FILL_RATE = 10;
 
-type Call = ClientDuplexStream<Uint8Array, Buffer>;
+/** Limit of a response, unless the service sets another one: all clusters of a large mesh may be in one. */
+const MAX_RESPONSE_BYTES = 256 * 1024 * 1024;
+/** Above this, no request is added to those that the server has not read. */
+const MAX_QUEUED_BYTES = 64 * 1024;
+
+/** One stream. */
+interface Attempt extends FaultDomain {
+  /** Undefined if it could not begin. */
+  call: GrpcCall | undefined;
+}
 
 const logger = getLogger('config');
 
@@ -59,10 +68,9 @@ export class ManagementStream {
   readonly #stats: Scope;
   readonly #backOff: BackOff;
   readonly #bucket: TokenBucket | undefined;
-  #channel: GrpcChannel | undefined;
-  #call: Call | undefined;
-  /** The attempt that #call belongs to; undefined without a stream. */
-  #attempt: FaultDomain | undefined;
+  readonly #channel: GrpcChannel;
+  /** Undefined without a stream. */
+  #attempt: Attempt | undefined;
   #retryTimer: NodeJS.Timeout | undefined;
   #drainTimer: NodeJS.Timeout | undefined;
   /** The last logged reason for a missing stream. */
@@ -82,6 +90,7 @@ export class ManagementStream {
     this.#source = source;
     this.#context = context;
     this.#events = events;
+    this.#channel = new GrpcChannel(source.grpc_services![0]!, context.calls, { maxMessageBytes: MAX_RESPONSE_BYTES });
     this.#scope = context.store.addScope(`${statPrefix}control_plane.`, ControlPlaneStats);
     this.#stats = context.store.scope(this.#scope);
     this.#backOff = backOffOf(source);
@@ -95,15 +104,14 @@ export class ManagementStream {
   /** Opens the stream. */
   open(): void {
     if (this.#isClosed) return;
-    const attempt: FaultDomain = {
+    const attempt: Attempt = {
       name: this.#name,
-      fail: (error) => {
-        if (attempt === this.#attempt) this.#lose(this.#call, messageOf(error));
-      },
+      call: undefined,
+      fail: (error) => this.#lose(attempt, messageOf(error)),
     };
     this.#attempt = attempt;
-    inDomain(attempt, () => this.#begin());
-    if (this.#call === undefined) return;
+    this.#guard(() => this.#begin(attempt));
+    if (this.#attempt === undefined) return;
     this.#guard(() => this.#events.opened());
     this.send();
   }
@@ -118,19 +126,22 @@ export class ManagementStream {
     if (this.#attempt !== undefined) failDomain(this.#attempt, error);
   }
 
-  #begin(): void {
-    const channel = new GrpcChannel(this.#source.grpc_services![0]!, this.#context.hosts);
-    this.#channel = channel;
-    const call: Call = channel.stream(this.#method);
-    this.#call = call;
-    call.on('data', (message: Buffer) => outsideDomains(() => this.#receive(call, message)));
-    call.on('status', ({ code, details }) => outsideDomains(() => this.#lose(call, `${code}, ${details}`)));
-    // 'status' reports the same.
-    call.on('error', () => {});
-    channel.ready().then(
-      () => this.#connected(call),
-      (error: unknown) => outsideDomains(() => this.#lose(call, messageOf(error))),
-    );
+  #begin(attempt: Attempt): void {
+    let hasBegun = false;
+    attempt.call = this.#channel.stream(this.#method, {
+      onConnected: () => this.#connected(),
+      onMessage: (message) => this.#receive(attempt, message),
+      onDrained: () => {
+        if (hasBegun) this.send();
+      },
+      onEnd: ({ code, details }) => {
+        const lose = () => this.#lose(attempt, `${code}, ${details}`);
+        // Subscribers are not called before their subscription has returned.
+        if (hasBegun) lose();
+        else setImmediate(lose);
+      },
+    });
+    hasBegun = true;
   }
 
   #guard(act: () => void): void {
@@ -142,10 +153,13 @@ export class ManagementStream {
   }
 
   #sendDue(): void {
-    if (this.#call === undefined || this.#drainTimer !== undefined) return;
+    const call = this.#attempt?.call;
+    if (call === undefined || this.#drainTimer !== undefined) return;
     while (this.#events.due > 0) {
+      // The rest follows when the server has read.
+      if (call.queuedBytes > MAX_QUEUED_BYTES) return;
       if (this.#bucket?.take(performance.now()) === false) return this.#wait(this.#bucket.waitMs);
-      this.#call.write(this.#events.next());
+      call.write(this.#events.next());
     }
     this.#setPending(0);
   }
@@ -161,39 +175,35 @@ export class ManagementStream {
     this.#isClosed = true;
     this.#end();
     clearTimeout(this.#retryTimer);
-    this.#channel?.close();
+    this.#channel.close();
     this.#context.store.removeScope(this.#scope);
   }
 
-  #connected(call: Call): void {
-    if (call !== this.#call) return;
+  #connected(): void {
     this.#stats.set(ControlPlaneStats.at.connected_state, 1);
     if (this.#lastFailure !== '') logger.info(`${shownName(this.#name)} is open again`);
     this.#lastFailure = '';
   }
 
-  #receive(call: Call, message: Buffer): void {
-    if (call !== this.#call) return;
-    call.pause();
+  #receive(attempt: Attempt, message: Buffer): void {
+    const { call } = attempt;
+    call?.pause();
     this.#events.received(message).then(
       () => {
         // Only now: a server that sends garbage on each stream must not be called twice a second forever.
         this.#backOff.reset();
-        if (call === this.#call) call.resume();
+        if (attempt === this.#attempt) this.#guard(() => call?.resume());
       },
       (error: unknown) => {
-        if (error instanceof UnreadableError) this.#lose(call, error.message);
-        else if (call === this.#call) this.fail(error);
+        if (error instanceof UnreadableError) this.#lose(attempt, error.message);
+        else if (attempt === this.#attempt) this.fail(error);
       },
     );
   }
 
-  /** `call`: undefined when it could not begin. */
-  #lose(call: Call | undefined, reason: string): void {
-    if (call !== this.#call || this.#attempt === undefined) return;
+  #lose(attempt: Attempt, reason: string): void {
+    if (attempt !== this.#attempt) return;
     this.#end();
-    // An open channel would reconnect at once, and without delay if the server ends each connection immediately.
-    this.#channel?.close();
     if (reason !== this.#lastFailure) logger.warning(`${shownName(this.#name)} closed: ${escaped(reason)}`);
     this.#lastFailure = reason;
     this.#retryTimer = setTimeout(() => this.open(), Math.min(MAX_TIMER_MS, this.#backOff.next()));
@@ -201,13 +211,12 @@ export class ManagementStream {
   }
 
   #end(): void {
-    const call = this.#call;
-    this.#call = undefined;
+    const attempt = this.#attempt;
     this.#attempt = undefined;
-    call?.cancel();
+    attempt?.call?.cancel();
     clearTimeout(this.#drainTimer);
     this.#drainTimer = undefined;
-    if (call === undefined) return;
+    if (attempt === undefined) return;
     this.#stats.set(ControlPlaneStats.at.connected_state, 0);
     this.#setPending(0);
   }

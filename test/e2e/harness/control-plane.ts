@@ -82,10 +82,12 @@ interface Kept extends XdsResourceOptions {
 
 export interface ControlPlaneOptions {
   readonly port?: number;
+  /** Default: plaintext. */
+  readonly credentials?: ServerCredentials;
 }
 
 export async function startControlPlane(t: Teardown, options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const plane = new ControlPlane();
+  const plane = new ControlPlane(options.credentials);
   await plane.start(options.port);
   t.teardown(() => plane.stop());
   return plane;
@@ -94,11 +96,16 @@ export async function startControlPlane(t: Teardown, options: ControlPlaneOption
 export class ControlPlane {
   readonly requests: XdsRequest[] = [];
   port = 0;
+  readonly #credentials: ServerCredentials;
   #server: Server | undefined;
   #streams = new Set<Stream>();
   #streamCount = 0;
   #held: (() => void)[] | undefined;
   readonly #resources = new Map<string, { version: number; kept: ReadonlyMap<string, Kept> }>();
+
+  constructor(credentials = ServerCredentials.createInsecure()) {
+    this.#credentials = credentials;
+  }
 
   /** Starts to serve, on the previous port or on one that the kernel chooses. */
   async start(port = this.port): Promise<void> {
@@ -107,7 +114,7 @@ export class ControlPlane {
     this.#serve(server, AGGREGATED, 'AggregatedResources');
     this.#server = server;
     this.port = await new Promise<number>((resolve, reject) => {
-      server.bindAsync(`127.0.0.1:${port}`, ServerCredentials.createInsecure(), (error, bound) => {
+      server.bindAsync(`127.0.0.1:${port}`, this.#credentials, (error, bound) => {
         if (error === null) resolve(bound);
         else reject(error);
       });
@@ -207,8 +214,8 @@ export class ControlPlane {
   }
 
   /** Returns a static cluster of this name that leads to this server. */
-  cluster(name = 'control-plane'): Config {
-    return staticCluster(name, this.port, HTTP2_CLUSTER);
+  cluster(name = 'control-plane', more: Config = {}): Config {
+    return staticCluster(name, this.port, { ...HTTP2_CLUSTER, ...more });
   }
 
   /** Returns an ApiConfigSource that leads to this server. */

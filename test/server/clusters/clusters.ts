@@ -15,6 +15,7 @@ import { Runtime } from '../../../src/runtime/runtime.js';
 import { ClusterDiscovery } from '../../../src/server/clusters/cds.js';
 import type { PublishedClusters } from '../../../src/server/clusters/cluster-changes.js';
 import { ClusterSet } from '../../../src/server/clusters/cluster-set.js';
+import type { PrimaryCalls } from '../../../src/server/clusters/primary-calls.js';
 import { InitManager } from '../../../src/server/init/init-manager.js';
 import { Snapshots } from '../../../src/server/workers/snapshots.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../../src/stats/layouts/cluster.js';
@@ -29,7 +30,7 @@ import { FakeChecks } from './fake-checks.js';
 export const ADS = { ads: {}, resource_api_version: 'V3' } as const;
 
 export class Clusters {
-  readonly store = new StatsStore({ workers: 1 });
+  readonly store: StatsStore;
   readonly words: SharedWordsOwner;
   readonly sources = new FakeSources();
   readonly init = new InitManager('test');
@@ -41,6 +42,8 @@ export class Clusters {
   readonly cds: ClusterDiscovery;
   readonly snapshots: Snapshots;
   readonly checks: FakeChecks;
+  /** Notified of changes. */
+  calls: PrimaryCalls | undefined;
   #nowMs = 0;
   readonly #wheel = new TimingWheel({
     nowMs: 0,
@@ -49,10 +52,11 @@ export class Clusters {
     },
   });
 
-  /** `wordsBytes`: memory for clusters and hosts. */
-  constructor({ wordsBytes }: { readonly wordsBytes?: number } = {}) {
-    const words = new SharedWordsOwner(wordsBytes);
-    const { store } = this;
+  /** `wordsBytes`: memory for clusters and hosts. `shared`: another set, whose stats and memory it uses. */
+  constructor({ wordsBytes, shared }: { readonly wordsBytes?: number; readonly shared?: Clusters } = {}) {
+    const store = shared?.store ?? new StatsStore({ workers: 1 });
+    const words = shared?.words ?? new SharedWordsOwner(wordsBytes);
+    this.store = store;
     this.words = words;
     this.snapshots = new Snapshots(store, words, 1);
     this.checks = new FakeChecks(this.#wheel);
@@ -77,8 +81,14 @@ export class Clusters {
         sources: () => this.sources,
       },
       {
-        changed: (cluster) => this.changed.push(cluster.spec.name),
-        removed: (name) => this.removed.push(name),
+        changed: (cluster) => {
+          this.changed.push(cluster.spec.name);
+          this.calls?.clusterChanged(cluster);
+        },
+        removed: (name) => {
+          this.removed.push(name);
+          this.calls?.clusterRemoved(name);
+        },
         publish: (changes) => this.#publish(changes),
       },
     );

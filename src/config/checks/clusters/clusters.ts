@@ -11,18 +11,12 @@ import type { Problems } from '../../text/problems.js';
 import { checkConnected, checkPipe, isPlainIp } from '../addresses.js';
 import { checkUnique } from '../names/unique-names.js';
 import { checkEds } from './eds.js';
-import { checkCalledCluster, checkHttp2Cluster } from './grpc-clusters.js';
+import { checkHttp2Cluster } from './grpc-clusters.js';
 import { checkEndpointCheck, checkHealthChecks } from './health-checks.js';
 import { checkLoadBalancing } from './load-balancing.js';
 
 const CLUSTERS = ['static_resources', 'clusters'];
-/** `called`: the names of clusters that Baton itself calls by gRPC. */
-export function checkClusters(
-  clusters: readonly Cluster[],
-  called: ReadonlySet<string>,
-  catalog: ExtensionCatalog,
-  problems: Problems,
-): void {
+export function checkClusters(clusters: readonly Cluster[], catalog: ExtensionCatalog, problems: Problems): void {
   checkUnique(
     clusters.map((cluster) => cluster?.name),
     (index) => [...CLUSTERS, index, 'name'],
@@ -32,26 +26,18 @@ export function checkClusters(
   clusters.forEach((cluster, index) => {
     if (!cluster) return;
     const path = [...CLUSTERS, index];
-    const isCalled = called.has(cluster.name ?? '');
-    problems.checking(path, () => checkCluster(cluster, path, catalog, problems, isCalled));
+    problems.checking(path, () => checkCluster(cluster, path, catalog, problems));
   });
 }
 
-/** Checks a single cluster. `isCalled`: Baton itself calls it by gRPC. */
-export function checkCluster(
-  cluster: Cluster,
-  path: Path,
-  catalog: ExtensionCatalog,
-  problems: Problems,
-  isCalled: boolean,
-): void {
+/** Checks a single cluster. */
+export function checkCluster(cluster: Cluster, path: Path, catalog: ExtensionCatalog, problems: Problems): void {
   const source = cluster.upstream_bind_config?.source_address;
   checkConnected(source, [...path, 'upstream_bind_config', 'source_address'], problems);
   checkOptions(cluster, path, catalog, problems);
   checkEds(cluster, path, problems);
   checkHealthChecks(cluster, path, problems);
   if (speaksHttp2(cluster)) checkHttp2Cluster(cluster, path, problems);
-  if (isCalled && speaksHttp2(cluster)) checkCalledCluster(cluster, path, catalog, problems);
   const type = cluster.type ?? 'STATIC';
   const isTypeWrong = problems.has([...path, 'type']);
   if (!isTypeWrong && !type.endsWith('_DNS')) checkLookups(cluster, type, path, problems);

@@ -15,6 +15,10 @@ export function checkGrpcService(service: GrpcService | undefined, path: string,
 /** Like checkGrpcService(), for streams of management servers. */
 export function checkManagementService(service: GrpcService | undefined, path: string, report: Report): void {
   checkTarget(service, path, report);
+  service?.initial_metadata?.forEach(({ value = '' }, index) => {
+    if (value.includes('%'))
+      report(`${path}.initial_metadata[${index}].value`, 'operators (%…%) are not implemented for management servers');
+  });
   if (service?.timeout !== undefined) report(`${path}.timeout`, 'streams of management servers have no timeout');
   const { base_interval: base, max_interval: max } = service?.envoy_grpc?.retry_policy?.retry_back_off ?? {};
   if (base !== undefined && max !== undefined && durationMs(max) < durationMs(base)) {

@@ -1,15 +1,13 @@
 // The metrics service's sink: one stream, opened by the first flush and kept open. After it broke, the next flush opens another.
 
-import type { ClientWritableStream } from '@grpc/grpc-js';
 import protobuf from 'protobufjs/minimal.js';
 import type { MetricsServiceConfig } from '../../../config/generated/api.js';
-import { encodeJson, GrpcChannel, loadMessages } from '../../grpc-sdk.js';
+import { encodeJson, type GrpcCall, GrpcChannel, GrpcCode, loadMessages } from '../../grpc-sdk.js';
 import {
   atMostMs,
   durationMs,
   type FlushedStat,
   type FlushedStats,
-  messageOf,
   type PrimaryContext,
   STATS_PER_STEP,
   type StatsSink,
@@ -24,6 +22,8 @@ const NODE = 'envoy.config.core.v3.Node';
 
 /** Maximum unsent bytes. Beyond that the stream is abandoned. */
 const MAX_WAITING_BYTES = 16 * 1024 * 1024;
+/** What a server accepts before it has answered to HTTP/2. */
+const FIRST_WINDOW_BYTES = 65_535;
 /** Time for sending queued messages when the server ends. */
 const CLOSE_TIMEOUT_MS = 300;
 /** Field tags of StreamMetricsMessage: identifier, envoy_metrics; and of Identifier: node. */
@@ -38,20 +38,21 @@ export class MetricsServiceSink implements StatsSink {
   readonly #condition: Condition;
   readonly #family;
   readonly #node: Uint8Array;
-  #stream: ClientWritableStream<Uint8Array> | undefined;
+  #stream: GrpcCall | undefined;
   #isClosed = false;
   #isFirst = true;
-  #waitingBytes = 0;
-  #waitingMessages = 0;
-  /** When the stream last accepted a queued message. */
+  /** Bytes that the stream had sent at the last flush, and since when it has sent no more. */
+  #sentBytes = 0;
   #stalledSinceMs = 0;
+  /** Called when all queued messages were sent. */
+  #drained: (() => void) | undefined;
   readonly #timeoutMs: number;
 
   constructor(config: MetricsServiceConfig, context: PrimaryContext) {
     const types = loadMessages(FAMILY, NODE);
     this.#family = types[FAMILY];
     this.#node = encodeJson(types[NODE], context.node);
-    this.#channel = new GrpcChannel(config.grpc_service!, context.hosts);
+    this.#channel = new GrpcChannel(config.grpc_service!, context.calls);
     this.#families = new Families(config);
     this.#batchSize = config.batch_size || Number.POSITIVE_INFINITY;
     const { timeout } = config.grpc_service!;
@@ -62,9 +63,7 @@ export class MetricsServiceSink implements StatsSink {
   *flush(stats: FlushedStats): Generator<void, void> {
     this.#condition.begin();
     this.#stream ??= this.#open();
-    if (this.#waitingBytes > 0 && performance.now() - this.#stalledSinceMs > this.#timeoutMs) {
-      return this.#abandon(this.#stream, 'it accepted nothing for the timeout of the service', 1);
-    }
+    if (this.#isStalled()) return this.#abandon('it accepted nothing for the timeout of the service');
     const message = new Message(this.#family, this.#batchSize, (bytes) => this.#send(bytes));
     const { nowMs } = stats.times;
     for (const _ of stats.eachValue(STATS_PER_STEP, (stat) => message.add(this.#families.ofValue(stat, nowMs)))) {
@@ -81,47 +80,61 @@ export class MetricsServiceSink implements StatsSink {
     this.#isClosed = true;
     const stream = this.#stream;
     if (stream !== undefined) {
-      const finished = new Promise<void>((resolve) => void stream.once('finish', resolve));
       stream.end();
-      await atMostMs(finished, CLOSE_TIMEOUT_MS);
+      const drained = new Promise<void>((resolve) => {
+        this.#drained = resolve;
+      });
+      if (stream.queuedBytes > 0) await atMostMs(drained, CLOSE_TIMEOUT_MS);
       // The service may never answer.
       stream.cancel();
     }
     this.#channel.close();
   }
 
-  /** Opens a stream. Messages sent before the connection is established are queued. */
-  #open(): ClientWritableStream<Uint8Array> {
-    const stream = this.#channel.clientStream(METHOD, (error) => {
-      this.#lose(stream, error === null ? 'it ended the stream' : error.message);
+  /** Opens a stream; undefined if that fails at once. Messages written before it is connected are queued. */
+  #open(): GrpcCall | undefined {
+    const stream: GrpcCall | undefined = this.#channel.stream(METHOD, {
+      onMessage: () => {},
+      onDrained: () => {
+        // Anything that accepts a connection accepts as much as this.
+        if (stream !== undefined && stream.sentBytes > FIRST_WINDOW_BYTES) this.#condition.sent();
+        this.#drained?.();
+      },
+      onEnd: ({ code, details }) => {
+        const lost = this.#waiting;
+        this.#stream = undefined;
+        if (!this.#isClosed) this.#condition.fails(code === GrpcCode.Ok ? 'it ended the stream' : details, lost);
+        this.#drained?.();
+      },
     });
-    // The callback above reports the error.
-    stream.on('error', () => {});
-    this.#channel.ready().catch((error: unknown) => this.#abandon(stream, messageOf(error)));
     this.#isFirst = true;
-    this.#waitingBytes = 0;
-    this.#waitingMessages = 0;
     return stream;
+  }
+
+  /** Messages that were not sent. */
+  get #waiting(): number {
+    return this.#stream?.queuedParts ?? 0;
+  }
+
+  /** Returns whether the service has accepted nothing for its timeout. */
+  #isStalled(): boolean {
+    const { queuedBytes = 0, sentBytes = 0 } = this.#stream ?? {};
+    const now = performance.now();
+    if (queuedBytes === 0 || sentBytes !== this.#sentBytes) {
+      this.#sentBytes = sentBytes;
+      this.#stalledSinceMs = now;
+    }
+    return now - this.#stalledSinceMs > this.#timeoutMs;
   }
 
   #send(metrics: Uint8Array): void {
     const stream = this.#stream;
     if (stream === undefined) return this.#condition.fails('there is no connection');
     const bytes = this.#isFirst ? Buffer.concat([this.#identifier(), metrics]) : metrics;
-    if (this.#waitingBytes + bytes.length > MAX_WAITING_BYTES && this.#waitingBytes > 0) {
-      return this.#abandon(stream, 'it does not read', 1);
-    }
-    if (this.#waitingBytes === 0) this.#stalledSinceMs = performance.now();
+    if (stream.queuedBytes + bytes.length > MAX_WAITING_BYTES && stream.queuedBytes > 0)
+      return this.#abandon('it does not read');
     this.#isFirst = false;
-    this.#waitingBytes += bytes.length;
-    this.#waitingMessages++;
-    stream.write(bytes, () => {
-      if (stream !== this.#stream) return;
-      this.#waitingBytes -= bytes.length;
-      this.#waitingMessages--;
-      this.#stalledSinceMs = performance.now();
-      this.#condition.sent();
-    });
+    stream.write(bytes);
   }
 
   #identifier(): Uint8Array {
@@ -129,17 +142,12 @@ export class MetricsServiceSink implements StatsSink {
     return writer.uint32(IDENTIFIER_TAG).fork().uint32(NODE_TAG).bytes(this.#node).ldelim().finish();
   }
 
-  /** Abandons the stream. `unsent`: lost messages in addition to the queued ones. */
-  #abandon(stream: ClientWritableStream<Uint8Array>, reason: string, unsent = 0): void {
-    if (this.#stream !== stream) return;
-    this.#lose(stream, reason, unsent);
-    stream.cancel();
-  }
-
-  #lose(stream: ClientWritableStream<Uint8Array>, reason: string, unsent = 0): void {
-    if (this.#stream !== stream) return;
+  /** Abandons the stream. The queued messages are lost, and the one that would be next. */
+  #abandon(reason: string): void {
+    const lost = this.#waiting + 1;
+    this.#stream?.cancel();
     this.#stream = undefined;
-    if (!this.#isClosed) this.#condition.fails(reason, this.#waitingMessages + unsent);
+    this.#condition.fails(reason, lost);
   }
 }
 

@@ -1,7 +1,8 @@
 // Exports over gRPC (OTLP/gRPC): one call of MetricsService/Export per export.
 
 import type { GrpcService } from '../../../config/generated/api.js';
-import { type ClusterHosts, GrpcChannel } from '../../grpc-sdk.js';
+import { type GrpcCall, GrpcChannel } from '../../grpc-sdk.js';
+import type { CallingThread } from '../../sdk.js';
 import type { Exporter } from './exporter.js';
 
 const METHOD = '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export';
@@ -10,17 +11,32 @@ const TIMEOUT_MS = 10_000;
 
 export class GrpcExporter implements Exporter {
   readonly #channel: GrpcChannel;
+  /** Calls in flight. */
+  readonly #calls = new Set<GrpcCall>();
 
-  constructor(service: GrpcService, hosts: ClusterHosts) {
-    this.#channel = new GrpcChannel(service, hosts);
+  constructor(service: GrpcService, calls: CallingThread) {
+    this.#channel = new GrpcChannel(service, calls);
   }
 
-  async export(request: readonly Uint8Array[]): Promise<Uint8Array> {
-    await this.#channel.ready();
-    return this.#channel.unary(METHOD, Buffer.concat(request), TIMEOUT_MS);
+  export(request: readonly Uint8Array[]): Promise<Uint8Array> {
+    return new Promise((resolve, reject) => {
+      const call: GrpcCall | undefined = this.#channel.unary(METHOD, Buffer.concat(request), TIMEOUT_MS, {
+        onAnswer: (message) => {
+          if (call !== undefined) this.#calls.delete(call);
+          resolve(message);
+        },
+        onFailure: ({ code, details }) => {
+          if (call !== undefined) this.#calls.delete(call);
+          reject(new Error(`${code}, ${details}`));
+        },
+      });
+      if (call !== undefined) this.#calls.add(call);
+    });
   }
 
   close(): void {
+    for (const call of this.#calls) call.cancel();
+    this.#calls.clear();
     this.#channel.close();
   }
 }

@@ -35,5 +35,5 @@ async function createExporter(config: SinkConfig, context: PrimaryContext): Prom
     return new HttpExporter(config.http_service, context.calls);
   }
   const { GrpcExporter } = await loadGrpc();
-  return new GrpcExporter(config.grpc_service!, context.hosts);
+  return new GrpcExporter(config.grpc_service!, context.calls);
 }

@@ -11,10 +11,9 @@ import type { StatsStore } from '../../../stats/store.js';
 import type { Scope, ScopeRef } from '../../../stats/thread-stats.js';
 import { HostDirectory } from '../../../upstream/hosts/host-directory.js';
 import type { HostResources } from '../../../upstream/hosts/host-preparation.js';
-import { LIMIT_KINDS, type LimitKind, limitWord, type RuntimeThresholds } from '../../../upstream/limits.js';
+import { LIMIT_KINDS, type LimitKind, limitWord } from '../../../upstream/limits.js';
 import type { SharedWordsOwner } from '../../../upstream/shared-words.js';
 import type { Retired } from '../../workers/snapshots.js';
-import { GrpcLimits } from './grpc-limits.js';
 import type { MembershipGauges } from './membership-gauges.js';
 
 export interface ResourceOwner {
@@ -42,7 +41,6 @@ export class ClusterResources {
   readonly #freed: () => void;
   /** Removed hosts that threads may still write to, by the prefix of their stats; undefined until the first one. */
   #removedHosts: Map<string, RemovedHost> | undefined;
-  #callLimits: GrpcLimits | undefined;
   /** Undefined before the first version with TLS. */
   #tlsScopes: readonly ScopeRef[] = [];
   #users = 0;
@@ -125,17 +123,6 @@ export class ClusterResources {
     this.#owner.retire({ isRevived: false, isIdle: () => true, free });
   }
 
-  /** Sets the thresholds of gRPC calls. */
-  limitCalls(thresholds: RuntimeThresholds): void {
-    if (this.#callLimits !== undefined) return this.#callLimits.setThresholds(thresholds);
-    this.#callLimits = new GrpcLimits(this.#owner.words, this.block, thresholds, this.stats);
-  }
-
-  /** Undefined before the first limitCalls(). */
-  get callLimits(): GrpcLimits | undefined {
-    return this.#callLimits;
-  }
-
   /** Releases one use. With the last use, everything is freed as soon as no thread writes to it. */
   release(): void {
     if (--this.#users > 0) return;
@@ -146,7 +133,6 @@ export class ClusterResources {
       isRevived: false,
       isIdle: () => this.#isIdle(),
       free: (version: number) => {
-        this.#callLimits?.end();
         store.removeScope(this.scope);
         store.removeScope(this.#http1);
         if (this.#http2 !== undefined) store.removeScope(this.#http2);

@@ -14,7 +14,6 @@ import type { Locality } from '../../../upstream/hosts/locality.js';
 import type { LoadBalancingPolicies } from '../../../upstream/load-balancer/policy.js';
 import type { OutlierReport } from '../../../upstream/outliers/outlier-report.js';
 import { CircuitBreakers } from './circuit-breakers.js';
-import type { GrpcLimits } from './grpc-limits.js';
 import { type DiscoveryContext, type HostDiscovery, hostDiscovery } from './host-discovery.js';
 import { Membership, type MembershipContext } from './membership.js';
 import { PolicyGauges } from './policy-gauges.js';
@@ -47,8 +46,6 @@ export class PrimaryCluster {
   readonly config: Cluster;
   readonly origin: ClusterOrigin;
   readonly spec: ClusterSpec;
-  /** Its hosts speak HTTP/2, and may serve gRPC calls of the primary. */
-  readonly #servesCalls: boolean;
   readonly #http2Scope: ScopeRef | undefined;
   readonly breakers: CircuitBreakers;
   readonly membership: Membership;
@@ -69,8 +66,7 @@ export class PrimaryCluster {
     this.config = config;
     this.origin = origin;
     this.spec = clusterSpec(config, context.policies, clusterTls(config, resources, context.tls));
-    this.#servesCalls = speaksHttp2(config);
-    this.#http2Scope = this.#servesCalls ? resources.shared.http2Scope() : undefined;
+    this.#http2Scope = speaksHttp2(config) ? resources.shared.http2Scope() : undefined;
     this.#specVersion = specVersion;
     this.#resources = resources;
     this.breakers = new CircuitBreakers(this.spec, resources, context.runtime);
@@ -95,7 +91,6 @@ export class PrimaryCluster {
 
   /** Puts this version into use in place of `former`, the previous one. */
   activate(former: PrimaryCluster | undefined): void {
-    if (this.#servesCalls) this.#resources.shared.limitCalls(this.breakers.runtimeThresholds);
     if (former !== undefined) this.discovery.inheritFrom?.(former.discovery);
     this.membership.activate();
   }
@@ -116,11 +111,6 @@ export class PrimaryCluster {
   /** The hosts of the version in use. */
   get hosts(): readonly KnownHost[] {
     return this.#resources.shared.directory.hosts;
-  }
-
-  /** The limits of gRPC calls; undefined where workers limit requests. */
-  get grpcLimits(): GrpcLimits | undefined {
-    return this.#servesCalls ? this.#resources.shared.callLimits : undefined;
   }
 
   /** Prefix of the cluster's stats. */

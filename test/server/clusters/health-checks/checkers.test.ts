@@ -16,6 +16,7 @@ import { EXTENSIONS } from '../../../../src/extensions/index.js';
 import { ExtensionRegistry } from '../../../../src/extensions/registry.js';
 import { loadShim } from '../../../../src/io/shim.js';
 import { Runtime } from '../../../../src/runtime/runtime.js';
+import type { CallTargets } from '../../../../src/server/clusters/call-targets.js';
 import { PrimaryCheckThread } from '../../../../src/server/clusters/health-checks/primary-check-thread.js';
 import { PrimaryCalls } from '../../../../src/server/clusters/primary-calls.js';
 import type { Primary } from '../../../../src/server/primary.js';
@@ -51,7 +52,10 @@ const primary = {
   internalError: (_what: string, error: unknown) => faults.push(error),
 } as unknown as Primary;
 const clusters = { byName: new Map(), reportFailedCheck: () => {}, reportOutlier: () => {} };
-const calls = new PrimaryCalls(primary, clusters, { runtime, place: serverPlace({}), reserve: 0 });
+const calls = new PrimaryCalls(primary, clusters, {
+  ...{ runtime, place: serverPlace({}), reserve: 0, ip: '192.0.2.1' },
+  targets: {} as CallTargets,
+});
 const thread = new PrimaryCheckThread({
   store,
   timers: { reschedule: () => {}, cancel: () => {} },
