@@ -291,12 +291,20 @@ export class ServerConnection
     return !this.#isMultiplexed || this.#streams !== undefined;
   }
 
-  /** Determines the protocol by the first bytes. Returns false if more of them are needed, which are then kept. */
+  /**
+   * Determines the protocol: the configured one, or by ALPN, or by the first bytes. Returns false if more of them are needed, which are then
+   * kept.
+   */
   #findProtocol(offset: number, length: number): boolean {
     const { http1, http2 } = this.#pools;
     const { bytes } = this.manager.thread.memory;
     if (http2 === undefined || http1 === undefined) {
       this.#beginProtocol(http1 ?? http2!);
+      return true;
+    }
+    const negotiated = this.socket.security?.applicationProtocol ?? '';
+    if (negotiated !== '') {
+      this.#beginProtocol(negotiated === ALPN_HTTP2 ? http2 : http1);
       return true;
     }
     const kept = this.#beginning?.length ?? 0;
@@ -652,6 +660,9 @@ const RESET_BY_CLIENT = ResponseFlag.DownstreamRemoteReset | ResponseFlag.Downst
 /** Envoy's defaults of overload.premature_reset_min_stream_lifetime_seconds and overload.premature_reset_total_stream_count. */
 const EARLY_RESET_MS = 1000;
 const EARLY_RESETS_OF = 500;
+
+/** The name of HTTP/2 in ALPN. As in Envoy, any other one stands for HTTP/1. */
+const ALPN_HTTP2 = 'h2';
 
 /** The bytes by which Envoy recognizes HTTP/2. */
 const PREFACE_START = new TextEncoder().encode('PRI * HTTP/2');
