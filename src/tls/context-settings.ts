@@ -75,18 +75,13 @@ export function serverSettings(
 }
 
 /**
- * Returns the settings of a client. `defaultAlpn` is offered unless the context has a list.
+ * Returns the settings of a client.
  * @throws BatonError for a file that cannot be read
  */
-export function clientSettings(
-  context: UpstreamTlsContext,
-  secrets: TlsSecrets,
-  defaultAlpn: readonly string[],
-): TlsContextSettings {
+export function clientSettings(context: UpstreamTlsContext, secrets: TlsSecrets): TlsContextSettings {
   const settings = commonSettings(context.common_tls_context ?? {}, secrets, false);
   return {
     ...settings,
-    alpn: settings.alpn.length > 0 ? settings.alpn : alpnBytes(defaultAlpn),
     verify: secrets.validation === undefined ? TlsVerify.None : TlsVerify.Required,
     maxClientSessions: context.max_session_keys ?? 1,
     allowsRenegotiation: context.allow_renegotiation ?? false,

@@ -6,7 +6,7 @@ import type { Transport } from '../io/transport/transport.js';
 import { groupName, versionName } from './algorithms.js';
 import { failureText } from './failure-text.js';
 import type { HandshakeStats } from './handshake-stats.js';
-import { peerRules } from './peer-rules.js';
+import { type ExpectedNames, peerRules } from './peer-rules.js';
 
 /** X509_V_ERR_SUBTREE_MINMAX: a number for which OpenSSL sends the alert certificate_unknown, as Envoy does. */
 const REFUSED = 49;
@@ -15,18 +15,18 @@ const UNVERIFIED = -1;
 
 export class TlsHandshake {
   readonly #stats: HandshakeStats;
-  /** DNS names, one of which the peer must have; empty: any. */
-  readonly #peerNames: readonly string[];
+  readonly #names: ExpectedNames | undefined;
   #detail = '';
 
-  constructor(stats: HandshakeStats, peerNames: readonly string[] = []) {
+  /** `names`: that the peer must have besides those of the context. */
+  constructor(stats: HandshakeStats, names?: ExpectedNames) {
     this.#stats = stats;
-    this.#peerNames = peerNames;
+    this.#names = names;
   }
 
   /** See ConnectionHandler.judgePeer(). */
   judge({ depth, error, errorText, facts, rules }: PresentedCertificate): number {
-    const verdict = peerRules(rules).judge(error, depth, errorText, facts, this.#peerNames);
+    const verdict = peerRules(rules).judge(error, depth, errorText, facts, this.#names);
     if (verdict.refusal !== undefined) this.#stats.refused(verdict.refusal);
     this.#detail = verdict.detail;
     if (verdict.isAccepted) return verdict.isVerified ? 0 : UNVERIFIED;

@@ -26,6 +26,14 @@ export interface PeerRules {
   readonly acceptsUntrusted: boolean;
 }
 
+/** Names that the certificate of one connection must have. */
+export interface ExpectedNames {
+  /** One of its names of any type must be this one; '': any is accepted. */
+  readonly listed: string;
+  /** In place of the rules, one of its DNS names must stand for this one; '': the rules apply. */
+  readonly serverName: string;
+}
+
 /** Which counter a refused certificate increments. */
 export type Refusal = 'fail_verify_error' | 'fail_verify_san' | 'fail_verify_cert_hash';
 
@@ -52,15 +60,15 @@ export class CompiledPeerRules {
   }
 
   /**
-   * Judges a certificate. `error` and `depth`: see TransportOptions.onVerdict(). `errorText`: of the error. `alsoNamed`: names of
-   * this connection, one of which must be among the DNS names of the certificate; empty: no such rule.
+   * Judges a certificate. `error` and `depth`: see TransportOptions.onVerdict(). `errorText`: of the error. `expected`: of this
+   * connection.
    */
   judge(
     error: number,
     depth: number,
     errorText: string,
     facts: CertificateEvidence | undefined,
-    alsoNamed: readonly string[] = [],
+    expected: ExpectedNames = NO_NAMES,
   ): Verdict {
     const { digests, hasRoots, keyDigests } = this.#rules;
     if (error !== 0) {
@@ -68,11 +76,14 @@ export class CompiledPeerRules {
       return this.#refused('fail_verify_error', detail);
     }
     if (facts === undefined) return this.#refused('fail_verify_error', 'unreadable certificate');
-    const hasNameRules = this.#matchers.length > 0 || alsoNamed.length > 0;
-    if (hasNameRules && !this.#isNamed(facts, alsoNamed)) {
-      // Names get into logs and answers.
-      const names = onOneLine(facts.names.map(nameText).join(', '));
-      return this.#refused('fail_verify_san', `SAN matcher, certificate SANs are [${names}]`);
+    const { listed, serverName } = expected;
+    if (listed !== '' && !hasName(facts, listed)) {
+      const detail = `verify SAN list, expected SANs: [${onOneLine(listed)}], certificate SANs: [${namesText(facts)}]`;
+      return this.#refused('fail_verify_san', detail);
+    }
+    const hasMatchers = this.#matchers.length > 0 || serverName !== '';
+    if (hasMatchers && !this.#isNamed(facts, serverName)) {
+      return this.#refused('fail_verify_san', `SAN matcher, certificate SANs are [${namesText(facts)}]`);
     }
     const hasDigests = digests.length > 0 || keyDigests.length > 0;
     if (hasDigests && !digests.includes(hex(facts.sha256)) && !keyDigests.includes(hex(facts.publicKeySha256))) {
@@ -80,7 +91,7 @@ export class CompiledPeerRules {
     }
     if (hasRoots || hasDigests) return VERIFIED;
     // Anybody can make a certificate with the right name.
-    return hasNameRules ? this.#refused('fail_verify_san', 'names without a trusted CA') : UNTRUSTED;
+    return hasMatchers || listed !== '' ? this.#refused('fail_verify_san', 'names without a trusted CA') : UNTRUSTED;
   }
 
   #refused(refusal: Refusal, what: string): Verdict {
@@ -88,11 +99,11 @@ export class CompiledPeerRules {
     return { isAccepted, isVerified: false, refusal, detail: `verify cert failed: ${what}` };
   }
 
-  #isNamed(facts: CertificateEvidence, alsoNamed: readonly string[]): boolean {
+  #isNamed(facts: CertificateEvidence, serverName: string): boolean {
     return facts.names.some((name) => {
       const text = nameText(name);
       const isDns = name.type === NameType.Dns;
-      if (isDns && alsoNamed.some((expected) => matchesDnsName(expected, text))) return true;
+      if (serverName !== '') return isDns && matchesDnsName(serverName, text);
       return this.#rules.names.some((rule, index) => {
         if (rule.type !== name.type) return false;
         if (rule.type === NameType.Other && rule.oid !== name.oid) return false;
@@ -101,6 +112,20 @@ export class CompiledPeerRules {
       });
     });
   }
+}
+
+const NO_NAMES: ExpectedNames = { listed: '', serverName: '' };
+
+function hasName({ names }: CertificateEvidence, expected: string): boolean {
+  return names.some((name) => {
+    const text = nameText(name);
+    return name.type === NameType.Dns ? matchesDnsName(expected, text) : text === expected;
+  });
+}
+
+/** Names get into logs and answers. */
+function namesText({ names }: CertificateEvidence): string {
+  return onOneLine(names.map(nameText).join(', '));
 }
 
 /** Returns whether a DNS name of a certificate, which may begin with `*.`, stands for `expected`. */

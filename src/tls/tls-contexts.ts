@@ -68,10 +68,10 @@ export class TlsContexts {
     return use;
   }
 
-  /** `defaultAlpn`: offered unless the context has a list. Throws as server() does. */
-  client(context: UpstreamTlsContext, defaultAlpn: readonly string[]): TlsContextUse {
+  /** Throws as server() does. */
+  client(context: UpstreamTlsContext): TlsContextUse {
     const secrets = this.#secretsOf(context.common_tls_context ?? {});
-    return this.#make(clientSettings(context, secrets, defaultAlpn), secrets);
+    return this.#make(clientSettings(context, secrets), secrets);
   }
 
   close(): void {

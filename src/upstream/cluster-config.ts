@@ -6,7 +6,13 @@
 import { callExtension } from '../common/errors/defects.js';
 import { durationMs } from '../common/time/duration.js';
 import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
-import { http1Options, http2Options, httpOptions } from '../config/fields/http-options.js';
+import {
+  type HostProtocol,
+  hostProtocol,
+  http2Options,
+  httpOptions,
+  protocolOptions,
+} from '../config/fields/http-options.js';
 import { policyMessage } from '../config/fields/load-balancing.js';
 import type {
   CircuitBreakers,
@@ -33,10 +39,21 @@ import type { ScopeRef } from '../stats/thread-stats.js';
 import { endpointHealthFlags } from './hosts/health-flags.js';
 import type { EndpointCheck, EndpointTraits, ResolvedEndpoint } from './hosts/host.js';
 import { type Locality, localityOf } from './hosts/locality.js';
+import { TransportMatches } from './hosts/transport-matches.js';
 import { DEFAULT_RETRY_BUDGET, DEFAULT_THRESHOLDS, type RetryBudget, type Thresholds } from './limits.js';
 import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from './load-balancer/health-parts.js';
 import { type LoadBalancerSpec, type LoadBalancingPolicies, loadBalancerSpec } from './load-balancer/policy.js';
 import { type OutlierSpec, outlierSpec } from './outliers/outlier-spec.js';
+
+/** How the host that requests name determines their connections. */
+export interface RequestNames {
+  /** It is the SNI. */
+  readonly areSent: boolean;
+  /** The certificate must have it. */
+  readonly areVerified: boolean;
+  /** The header that has the name; ':authority' unless it is set. */
+  readonly header: string;
+}
 
 /** The TLS of connections to the hosts of a cluster. */
 export interface ClusterTls {
@@ -46,6 +63,10 @@ export interface ClusterTls {
   readonly serverName: string;
   /** SNI is the host's own `hostname`, if it has one. */
   readonly usesHostname: boolean;
+  /** The certificate must be that of the server that SNI names, whatever other names are accepted. */
+  readonly verifiesServerName: boolean;
+  /** The names of requests determine connections; undefined: they do not. */
+  readonly requestNames: RequestNames | undefined;
   /** cluster.<name>.ssl. */
   readonly scope: ScopeRef;
 }
@@ -75,7 +96,8 @@ export interface ClusterSpec {
   /** TCP keepalive of the connections; undefined: none. */
   readonly keepalive: Keepalive | undefined;
   readonly http1: Http1Options;
-  /** Undefined: hosts speak HTTP/1.1. */
+  readonly hostProtocol: HostProtocol;
+  /** Undefined: hosts never use HTTP/2. */
   readonly http2: Http2Options | undefined;
   /** Circuit breaker thresholds of the default and of the high priority. */
   readonly thresholds: readonly [Thresholds, Thresholds];
@@ -91,8 +113,8 @@ export interface ClusterSpec {
   readonly closesOnHostFailure: boolean;
   /** Undefined: no outlier detection. */
   readonly outliers: OutlierSpec | undefined;
-  /** Undefined: connections to its hosts are plain. */
-  readonly tls: ClusterTls | undefined;
+  /** The TLS of connections to its hosts, by the number of their transport socket (see TransportMatches); null: they are plain. */
+  readonly transports: readonly (ClusterTls | null)[];
 }
 
 /** A configured endpoint. */
@@ -117,6 +139,8 @@ export interface DnsSettings {
 export interface DiscoverySpec {
   readonly type: 'STATIC' | 'STRICT_DNS' | 'LOGICAL_DNS' | 'EDS';
   readonly endpoints: readonly EndpointSpec[];
+  /** For endpoints from EDS: those above are matched already. */
+  readonly transports: TransportMatches;
   /** overprovisioning_factor of load_assignment, in percent. */
   readonly overprovisioning: number;
   readonly dns: DnsSettings;
@@ -129,7 +153,11 @@ export interface DiscoverySpec {
 }
 
 /** Returns the workers' part of a checked cluster configuration. Throws AddressError for an invalid source address. */
-export function clusterSpec(cluster: Cluster, policies: LoadBalancingPolicies, tls?: ClusterTls): ClusterSpec {
+export function clusterSpec(
+  cluster: Cluster,
+  policies: LoadBalancingPolicies,
+  transports: readonly (ClusterTls | null)[] = [null],
+): ClusterSpec {
   const options = httpOptions(cluster);
   const common = options?.common_http_protocol_options ?? {};
   const source = cluster.upstream_bind_config?.source_address;
@@ -148,7 +176,8 @@ export function clusterSpec(cluster: Cluster, policies: LoadBalancingPolicies, t
     maxStreamMs: durationMs(common.max_stream_duration, 0),
     sourceAddress: source === undefined ? undefined : encodeIp(source.address ?? '', source.port_value ?? 0),
     keepalive: keepalive(cluster.upstream_connection_options?.tcp_keepalive),
-    http1: clientOptions(common, http1Options(cluster).options),
+    hostProtocol: hostProtocol(cluster),
+    http1: clientOptions(common, protocolOptions(cluster).protocols.http_protocol_options ?? {}),
     http2: http2ClientOptions(common, http2Options(cluster)),
     thresholds: [thresholds(cluster.circuit_breakers, 'DEFAULT'), thresholds(cluster.circuit_breakers, 'HIGH')],
     trackRemaining: [
@@ -161,7 +190,7 @@ export function clusterSpec(cluster: Cluster, policies: LoadBalancingPolicies, t
     isHealthChecked: (cluster.health_checks?.length ?? 0) > 0,
     closesOnHostFailure: cluster.close_connections_on_host_health_failure ?? false,
     outliers: cluster.outlier_detection && outlierSpec(cluster.outlier_detection),
-    tls,
+    transports,
   };
 }
 
@@ -170,6 +199,7 @@ export function discoverySpec(cluster: Cluster): DiscoverySpec {
   const refreshMs = durationMs(cluster.dns_refresh_rate, 5000);
   const failure = cluster.dns_failure_refresh_rate;
   const baseMs = durationMs(failure?.base_interval, refreshMs);
+  const transports = new TransportMatches(cluster.transport_socket_matches);
   const type = cluster.type ?? 'STATIC';
   if (type === 'ORIGINAL_DST') throw new TypeError(`cluster ${cluster.name}: type ${type} is not implemented`);
   const { eds_config: source, service_name: serviceName } = cluster.eds_cluster_config ?? {};
@@ -177,7 +207,8 @@ export function discoverySpec(cluster: Cluster): DiscoverySpec {
     throw new TypeError(`cluster ${cluster.name}: a cluster of type EDS needs an eds_cluster_config.eds_config`);
   return {
     type,
-    endpoints: endpointSpecs(cluster.load_assignment),
+    endpoints: endpointSpecs(cluster.load_assignment, transports),
+    transports,
     overprovisioning: overprovisioningFactor(cluster.load_assignment),
     dns: {
       family: cluster.dns_lookup_family ?? 'AUTO',
@@ -197,19 +228,34 @@ export function overprovisioningFactor(assignment: ClusterLoadAssignment | undef
 }
 
 /** Returns the endpoints of a load assignment in its order. */
-export function endpointSpecs(assignment: ClusterLoadAssignment | undefined): EndpointSpec[] {
+export function endpointSpecs(assignment: ClusterLoadAssignment | undefined, transports = NO_MATCHES): EndpointSpec[] {
   return (assignment?.endpoints ?? []).flatMap((group) => {
     const locality = localityOf(group.locality);
-    return (group.lb_endpoints ?? []).map((endpoint) => endpointSpec(group, locality, endpoint));
+    return (group.lb_endpoints ?? []).map((endpoint) => endpointSpec(group, locality, endpoint, transports));
   });
 }
 
+const NO_MATCHES = new TransportMatches();
+
 /** Returns the host of an endpoint that has an address; undefined when its `host` is a name to resolve. */
 export function staticEndpoint(endpoint: EndpointSpec): ResolvedEndpoint | undefined {
-  const { hostname, weight, priority, locality, healthFlags, isCanary, check, metadata, localityWeight } = endpoint;
+  const { hostname, weight, priority, locality, healthFlags, isCanary, check, metadata, localityWeight, transport } =
+    endpoint;
   const address = endpoint.path === '' ? ipAddress(endpoint.host, endpoint.port) : unixAddress(endpoint.path);
   if (address === undefined) return undefined;
-  return { address, hostname, weight, priority, locality, healthFlags, isCanary, check, metadata, localityWeight };
+  return {
+    address,
+    hostname,
+    weight,
+    priority,
+    locality,
+    healthFlags,
+    isCanary,
+    check,
+    metadata,
+    localityWeight,
+    transport,
+  };
 }
 
 function unixAddress(path: string): Address {
@@ -297,7 +343,12 @@ function healthPolicy(cluster: Cluster, { localities }: LoadBalancerSpec): Clust
   };
 }
 
-function endpointSpec(group: LocalityLbEndpoints, locality: Locality, lb: LbEndpoint): EndpointSpec {
+function endpointSpec(
+  group: LocalityLbEndpoints,
+  locality: Locality,
+  lb: LbEndpoint,
+  transports: TransportMatches,
+): EndpointSpec {
   const { endpoint } = lb;
   const socket = endpoint?.address?.socket_address;
   return {
@@ -314,5 +365,6 @@ function endpointSpec(group: LocalityLbEndpoints, locality: Locality, lb: LbEndp
     metadata: lb.metadata,
     // As in Envoy, endpoints without a locality have no weight of one.
     localityWeight: group.locality && group.load_balancing_weight,
+    transport: transports.numberOf(lb.metadata, group.metadata),
   };
 }

@@ -1,11 +1,9 @@
 // A cluster on one worker: its hosts, its load balancer, and a connection pool for each host.
 
+import type { Protocol } from '../access-log/stream/stream-info.js';
 import type { Priority } from '../common/priority.js';
 import { knownHeader } from '../common/text/header-names.js';
 import type { Word64 } from '../common/xxh64.js';
-import type { ClientProtocol } from '../http/codec/connections.js';
-import { h1Client } from '../http/h1/protocol.js';
-import { h2Client } from '../http/h2/protocol.js';
 import type { HeaderBlock } from '../http/headers/header-block.js';
 import { addressText, decodeSockaddr } from '../io/addresses/address.js';
 import { type BufferLimits, bufferLimits } from '../io/transport/buffer-limits.js';
@@ -15,7 +13,10 @@ import type { DynamicCounter, Scope } from '../stats/thread-stats.js';
 import type { ClusterSpec } from './cluster-config.js';
 import type { ClusterSnapshot } from './cluster-snapshot.js';
 import { ClientTls } from './connections/client-tls.js';
+import { HostPools } from './connections/host-pools.js';
+import { HostProtocols } from './connections/host-protocols.js';
 import { HttpPool, type PooledCluster } from './connections/http-pool.js';
+import { type RequestedHost, requestedHost } from './connections/requested-host.js';
 import { FAILING_FLAGS, UNHEALTHY_FLAGS } from './hosts/health-flags.js';
 import { Host } from './hosts/host.js';
 import { HostSet } from './hosts/host-set.js';
@@ -26,11 +27,8 @@ import { ResponseStats } from './response-stats.js';
 import { HostWord } from './shared-words.js';
 import type { UpstreamThread } from './upstream-thread.js';
 
-/** One pool for each priority and protocol in use; there are few. */
-type HttpPools = HttpPool[];
-
 /** A host with its connections. */
-export type ClusterHost = Host<HttpPools>;
+export type ClusterHost = Host<HostPools>;
 
 export class Cluster implements PooledCluster {
   readonly thread: UpstreamThread;
@@ -42,15 +40,16 @@ export class Cluster implements PooledCluster {
   /** The share of requests that are refused at once (upstream.maintenance_mode). */
   readonly maintenance: RuntimeFraction;
   readonly bufferLimits: BufferLimits;
-  readonly tls: ClientTls | undefined;
-  /** The protocol of connections to its hosts. */
-  readonly protocol: ClientProtocol;
   /** Undefined: no outlier detection. */
   readonly outliers: OutlierCounting | undefined;
   /** Hosts are chosen by a hash of the request. */
   readonly picksByHash: boolean;
   /** The load balancer uses active request counts. Only then do the workers share these counts. */
   readonly #countsActiveRequests: boolean;
+  readonly #protocols: HostProtocols;
+  /** By the number of a host's transport socket; undefined: plain. */
+  readonly #transports: readonly (ClientTls | undefined)[];
+  readonly #requestedHost: RequestedHost | undefined;
   /** Hosts with connection pools. */
   readonly #pooled = new Set<ClusterHost>();
   #hasFailing = false;
@@ -69,8 +68,11 @@ export class Cluster implements PooledCluster {
     this.limits = new ClusterLimits(thread.words, snapshot.block, thresholds);
     this.maintenance = thread.runtime.fraction(`upstream.maintenance_mode.${spec.name}`, {});
     this.bufferLimits = bufferLimits(spec.perConnectionBufferLimit);
-    this.protocol = protocolOf(thread, snapshot);
-    this.tls = spec.tls && new ClientTls(spec.tls, thread.stats);
+    const { http2Scope } = snapshot;
+    this.#protocols = new HostProtocols(thread.memory, spec, http2Scope && thread.stats.scope(http2Scope));
+    this.#transports = spec.transports.map((tls) => (tls === null ? undefined : new ClientTls(tls, thread.stats)));
+    const requestNames = spec.transports.find((tls) => tls !== null)?.requestNames;
+    this.#requestedHost = requestNames && requestedHost(requestNames);
     this.picksByHash = spec.loadBalancer.picksByHash === true;
     this.#countsActiveRequests = spec.loadBalancer.countsActiveRequests === true;
     this.outliers = outlierCounting(thread, snapshot);
@@ -124,14 +126,32 @@ export class Cluster implements PooledCluster {
     return undefined;
   }
 
-  /** Returns the pool of this worker's HTTP connections to the host. */
-  pool(host: ClusterHost, priority: Priority): HttpPool {
-    const { protocol } = this;
-    for (const pool of (host.pools ??= [])) if (pool.priority === priority && pool.protocol === protocol) return pool;
-    const pool = new HttpPool(this, host, priority, protocol);
-    host.pools.push(pool);
+  /**
+   * Returns the pool of this worker's HTTP connections to the host. `client`: the protocol of the request's client; undefined: the request
+   * is Baton's own. `authority`: see ConnectOptions.
+   */
+  pool(host: ClusterHost, priority: Priority, client?: Protocol, authority = ''): HttpPool {
+    const { alpn, protocol } = this.#protocols.of(client);
+    const pools = (host.pools ??= new HostPools());
+    const found = pools.find(priority, protocol, authority);
+    if (found !== undefined) return found;
+    const pool = new HttpPool(this, host, priority, protocol, { alpn, authority });
+    pools.add(pool);
     this.#pooled.add(host);
     return pool;
+  }
+
+  tlsOf({ transport }: Host): ClientTls | undefined {
+    return this.#transports[transport];
+  }
+
+  /** Returns the part of ConnectOptions that a request determines. */
+  authorityOf(headers: HeaderBlock): string {
+    return this.#requestedHost === undefined ? '' : this.#requestedHost(headers);
+  }
+
+  poolEmptied({ host, options }: HttpPool): void {
+    if (options.authority !== '') (host as ClusterHost).pools?.forget(options.authority);
   }
 
   /**
@@ -189,7 +209,7 @@ export class Cluster implements PooledCluster {
 
   /** Closes connections that have had no request for `idleMs`. */
   closeIdle(idleMs: number): void {
-    for (const { pools } of this.#pooled) for (const pool of pools!) pool.closeIdle(idleMs);
+    for (const { pools } of this.#pooled) for (const pool of pools!.all()) pool.closeIdle(idleMs);
   }
 
   get snapshot(): ClusterSnapshot {
@@ -220,7 +240,7 @@ export class Cluster implements PooledCluster {
     const { pools } = host;
     host.pools = undefined;
     this.#pooled.delete(host);
-    for (const pool of pools ?? []) pool.drain();
+    for (const pool of pools?.all() ?? []) pool.drain();
   }
 }
 
@@ -236,11 +256,6 @@ export function loadBalancerOf(thread: UpstreamThread, snapshot: ClusterSnapshot
   return new ClusterLoadBalancer(hosts, { policy, settings, localities, health }, context);
 }
 
-function protocolOf({ memory, stats }: UpstreamThread, { http2Scope, spec }: ClusterSnapshot): ClientProtocol {
-  if (spec.http2 === undefined || http2Scope === undefined) return h1Client(memory, spec.http1);
-  return h2Client(memory, spec.http2, stats.scope(http2Scope));
-}
-
 function makeHost({ outliers, thread }: Cluster, { hosts, scope }: ClusterSnapshot) {
   const prefix = `${scope.prefix}endpoint.`;
   return (set: HostSet<ClusterHost>, index: number): ClusterHost => {
@@ -248,7 +263,7 @@ function makeHost({ outliers, thread }: Cluster, { hosts, scope }: ClusterSnapsh
     const block = hosts.blocks[index]!;
     const monitor = outliers && new HostMonitor(outliers, block);
     const stats = thread.stats.scope(ref);
-    const host = new Host<HttpPools>(block, set.describe(index), set.sockaddr(index), stats, monitor);
+    const host = new Host<HostPools>(block, set.describe(index), set.sockaddr(index), stats, monitor);
     host.isFailing = isFailing(set.data.healthFlags[index]!);
     return host;
   };

@@ -106,9 +106,9 @@ static_resources:
   - name: c
     load_assignment: { cluster_name: c }
     transport_socket: { name: envoy.transport_sockets.raw_buffer, typed_config: { "@type": type.googleapis.com/${TLS}.UpstreamTlsContext } }
-    transport_socket_matches: [ { name: m, transport_socket: { name: envoy.transport_sockets.raw_buffer } } ]
+    transport_socket_matches: [ { name: m } ]
 `,
-    `${CLUSTER}.transport_socket_matches: field 'transport_socket_matches' of envoy.config.cluster.v3.Cluster is not implemented in Baton`,
+    `${CLUSTER}.transport_socket_matches[0]: it needs a transport_socket: a TLS context, or a raw_buffer`,
   ],
   [
     'settings of a transport socket that has none',
@@ -1201,7 +1201,7 @@ static_resources:
         "@type": type.googleapis.com/${HTTP_OPTIONS}
         explicit_http_config: { http_protocol_options: {} }
 `,
-    `baton.yaml:5:5: ${CLUSTER}.http2_protocol_options: it means HTTP/2, and the cluster's '${HTTP_OPTIONS}' mean HTTP/1.1: leave out one of them`,
+    `baton.yaml:5:5: ${CLUSTER}.http2_protocol_options: the cluster's '${HTTP_OPTIONS}' take precedence: leave it out`,
   ],
   [
     'the downstream protocol for hosts, with options of other protocols',
@@ -1222,8 +1222,17 @@ static_resources:
         use_downstream_protocol_config: {}
   - name: c
     load_assignment: { cluster_name: c }
-    http2_protocol_options: {}
     protocol_selection: USE_DOWNSTREAM_PROTOCOL
+    typed_extension_protocol_options:
+      ${HTTP_OPTIONS}:
+        "@type": type.googleapis.com/${HTTP_OPTIONS}
+        explicit_http_config: { http2_protocol_options: {} }
+        upstream_http_protocol_options: { auto_san_validation: true, override_auto_sni_header: ':scheme' }
+    transport_socket:
+      name: tls
+      typed_config:
+        "@type": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext
+        auto_sni_san_validation: true
   - name: d
     load_assignment: { cluster_name: d }
     typed_extension_protocol_options:
@@ -1231,13 +1240,14 @@ static_resources:
         "@type": type.googleapis.com/${HTTP_OPTIONS}
         auto_config: {}
 `,
-    'use_downstream_protocol_config.http2_protocol_options: field',
-    'is not implemented in Baton: hosts get HTTP/1.1, whatever clients use: leave it out',
     'use_downstream_protocol_config.http3_protocol_options: field',
     'use_downstream_protocol_config.http_protocol_options.accept_http_10: it is about requests of clients',
-    `clusters[1].http2_protocol_options: it means HTTP/2, and the cluster's '${HTTP_OPTIONS}' mean HTTP/1.1: leave out one of them`,
-    'clusters[2].http2_protocol_options: it means HTTP/2, and protocol_selection means the protocol of clients, HTTP/1.1: leave out one of them',
-    `auto_config: field 'auto_config' of ${HTTP_OPTIONS} is not implemented in Baton: it needs ALPN, a part of TLS`,
+    `clusters[1].http2_protocol_options: the cluster's '${HTTP_OPTIONS}' take precedence: leave it out`,
+    `clusters[2].protocol_selection: the cluster's '${HTTP_OPTIONS}' take precedence: leave it out`,
+    "override_auto_sni_header: requests have no ':scheme' here: name a header",
+    'auto_san_validation: no host would be accepted without a validation_context in the TLS context: set its trusted_ca',
+    "auto_sni_san_validation: 'auto_sni_san_validation' was configured without a validation context",
+    'auto_config: ALPN configured for cluster d which has a non-ALPN transport socket: give it a TLS context',
   ],
   [
     'a listener with the address of the admin interface',

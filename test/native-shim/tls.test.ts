@@ -412,3 +412,36 @@ t.test('a host that sends HelloRequests without end does not hold the thread', a
   rig.close();
   await worker.terminate();
 });
+
+t.test(
+  'a client offers its own protocols unless its context does, and resumes sessions of its group only',
+  async (t) => {
+    const peer = createServer({
+      cert: server.chain,
+      key: server.key,
+      ALPNProtocols: ['a', 'b'],
+      maxVersion: 'TLSv1.2',
+    });
+    peer.on('secureConnection', (socket) => socket.on('error', () => {}).end());
+    await new Promise<void>((resolve) => peer.listen(0, '127.0.0.1', resolve));
+    const { port } = peer.address() as { port: number };
+    const rig = new Rig();
+    const plain = context({ isServer: false, maxClientSessions: 10 });
+    const listed = context({ isServer: false, alpn: Buffer.from('\x01b') });
+    const open = async (number: number, alpn: string, group: string) => {
+      const id = rig.connect(internet('127.0.0.1', port));
+      rig.transport.startTls(id, number, 'server.test', Buffer.from(alpn), group);
+      await rig.next(Event.Secured, id);
+      const state = rig.transport.tlsState(id)!;
+      rig.now(Op.Close, id);
+      return [state.alpn, state.isResumed];
+    };
+    t.same(await open(plain, '\x01a\x01b', 'one'), ['a', false]);
+    t.same(await open(plain, '\x01b', 'one'), ['b', true]);
+    t.same(await open(plain, '\x01b', 'two'), ['b', false]);
+    t.same(await open(plain, '', 'two'), ['', true]);
+    t.same(await open(listed, '\x01a', ''), ['b', false]);
+    rig.close();
+    peer.close();
+  },
+);

@@ -61,3 +61,30 @@ t.test('a name alone never vouches for a certificate, a digest does', async (t) 
   t.match(new CompiledPeerRules({ ...rules, digests: ['aa'] }).judge(0, 0, '', facts), { isVerified: true });
   t.match(new CompiledPeerRules({ ...rules, digests: ['bb'] }).judge(0, 0, '', facts), { isAccepted: false });
 });
+
+t.test(
+  'a name of the connection is required besides those of the context, a server name in place of them',
+  async (t) => {
+    const rules = rulesFor(NameType.Dns, 'good.test');
+    const facts = factsWith(NameType.Dns, 'good.test', '*.wild.test');
+    for (const [listed, serverName, isAccepted] of [
+      ['good.test', '', true],
+      ['a.wild.test', '', true],
+      ['a.b.wild.test', '', false],
+      ['bad.test', '', false],
+      ['', 'a.wild.test', true],
+      ['', 'bad.test', false],
+      ['bad.test', 'good.test', false],
+    ] as const) {
+      t.equal(rules.judge(0, 0, '', facts, { listed, serverName }).isAccepted, isAccepted, `${listed} ${serverName}`);
+    }
+    const other = factsWith(NameType.Dns, 'other.test');
+    t.notOk(rules.judge(0, 0, '', other, { listed: 'other.test', serverName: '' }).isAccepted);
+    t.ok(rules.judge(0, 0, '', other, { listed: '', serverName: 'other.test' }).isAccepted);
+    const address = factsWith(NameType.Ip, [127, 0, 0, 1]);
+    t.match(rules.judge(0, 0, '', address, { listed: '127.0.0.2', serverName: '' }), {
+      refusal: 'fail_verify_san',
+      detail: 'verify cert failed: verify SAN list, expected SANs: [127.0.0.2], certificate SANs: [127.0.0.1]',
+    });
+  },
+);

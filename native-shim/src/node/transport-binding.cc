@@ -157,15 +157,18 @@ napi_value startTls(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
   int32_t id;
   int32_t number;
-  std::string serverName;
+  TlsClientOptions options;
   Transport* transport = openTransport(arguments);
   if (transport == nullptr || !readInt(env, arguments[0], "id", 0, id) ||
-      !readInt(env, arguments[1], "context", 1, number) || !readText(env, arguments[2], "serverName", serverName)) {
+      !readInt(env, arguments[1], "context", 1, number) ||
+      !readText(env, arguments[2], "serverName", options.serverName) ||
+      !readText(env, arguments[3], "alpn", options.alpn) ||
+      !readText(env, arguments[4], "sessionGroup", options.sessionGroup)) {
     return nullptr;
   }
   std::shared_ptr<TlsContext> context = TlsRegistry::shared().find(number);
   if (context == nullptr) return makeBool(env, false);
-  const int error = transport->startTls(id, std::move(context), serverName);
+  const int error = transport->startTls(id, std::move(context), std::move(options));
   return error == 0 ? makeBool(env, true) : throwErrno(env, "startTls", error);
 }
 

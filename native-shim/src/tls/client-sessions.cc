@@ -27,7 +27,7 @@ void ClientSessions::use(SSL_CTX* context, size_t most) {
 
 void ClientSessions::add(const SSL* ssl, SSL_SESSION* session) {
   SessionHandle handle(session);
-  Kept added{serverNameOf(ssl), std::move(handle)};
+  Kept added{serverNameOf(ssl), TlsSession::of(ssl)->sessionGroup(), std::move(handle)};
   const std::lock_guard<std::mutex> lock(mutex_);
   kept_.push_front(std::move(added));
   if (kept_.size() > most_) kept_.pop_back();
@@ -36,9 +36,10 @@ void ClientSessions::add(const SSL* ssl, SSL_SESSION* session) {
 void ClientSessions::offer(SSL* ssl) {
   if (most_ == 0) return;
   const std::string name = serverNameOf(ssl);
+  const std::string& group = TlsSession::of(ssl)->sessionGroup();
   const std::lock_guard<std::mutex> lock(mutex_);
   for (auto kept = kept_.begin(); kept != kept_.end(); ++kept) {
-    if (kept->serverName != name) continue;
+    if (kept->serverName != name || kept->group != group) continue;
     SSL_set_session(ssl, kept->session.get());
     if (SSL_SESSION_get_protocol_version(kept->session.get()) == TLS1_3_VERSION) kept_.erase(kept);
     return;

@@ -1,4 +1,4 @@
-// Sessions of a client context, kept for later connections to the same server name.
+// Sessions of a client context, kept for later connections to the same server name, of the same group.
 #pragma once
 
 #include <deque>
@@ -22,6 +22,7 @@ class ClientSessions {
  private:
   struct Kept {
     std::string serverName;
+    std::string group;
     SessionHandle session;
   };
 

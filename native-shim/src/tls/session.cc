@@ -149,7 +149,7 @@ class TlsSession::Io {
   bool isShort_ = false;
 };
 
-std::unique_ptr<TlsSession> TlsSession::create(std::shared_ptr<TlsContext> context, const std::string& serverName,
+std::unique_ptr<TlsSession> TlsSession::create(std::shared_ptr<TlsContext> context, TlsClientOptions options,
                                                int32_t connection, TlsObserver& observer, PendingQueue unsent) {
   ERR_clear_error();
   SslHandle ssl(SSL_new(context->ssl()));
@@ -165,7 +165,12 @@ std::unique_ptr<TlsSession> TlsSession::create(std::shared_ptr<TlsContext> conte
     return session;
   }
   SSL_set_connect_state(made);
-  if (!serverName.empty()) SSL_set_tlsext_host_name(made, serverName.c_str());
+  if (!options.serverName.empty()) SSL_set_tlsext_host_name(made, options.serverName.c_str());
+  if (!options.alpn.empty() && session->context_->settings().alpn.empty()) {
+    SSL_set_alpn_protos(made, reinterpret_cast<const unsigned char*>(options.alpn.data()),
+                        static_cast<unsigned>(options.alpn.size()));
+  }
+  session->sessionGroup_ = std::move(options.sessionGroup);
   session->context_->clientSessions().offer(made);
   return session;
 }

@@ -29,12 +29,19 @@ class TlsObserver {
   ~TlsObserver() = default;
 };
 
+// What one connection of a client asks for.
+struct TlsClientOptions {
+  std::string serverName;    // SNI; '' sends none
+  std::string alpn;          // offered if the context offers none; '' offers none
+  std::string sessionGroup;  // sessions are resumed within one group and server name only
+};
+
 class TlsSession {
  public:
   enum class Step { Wait, More, Done, Failed, Ended, Broken };
 
-  // Returns nullptr without memory. `serverName`: SNI of a client; '' sends none. `unsent` goes out first, as it is.
-  static std::unique_ptr<TlsSession> create(std::shared_ptr<TlsContext> context, const std::string& serverName, int32_t connection,
+  // Returns nullptr without memory. A server ignores `options`. `unsent` goes out first, as it is.
+  static std::unique_ptr<TlsSession> create(std::shared_ptr<TlsContext> context, TlsClientOptions options, int32_t connection,
                                             TlsObserver& observer, PendingQueue unsent);
   ~TlsSession();
 
@@ -45,6 +52,7 @@ class TlsSession {
 
   TlsContext& context() { return *context_; }
   SSL* ssl() const { return ssl_.get(); }
+  const std::string& sessionGroup() const { return sessionGroup_; }
   bool isHandshaking() const { return !isSecured_ && !hasFailed_; }
   bool isSecured() const { return isSecured_; }
   bool hasFailed() const { return hasFailed_; }
@@ -94,6 +102,7 @@ class TlsSession {
   PendingQueue unsent_;
   PendingQueue input_;  // of the socket, not yet read by OpenSSL
   std::string failure_;
+  std::string sessionGroup_;
   int32_t connection_;
   int32_t error_ = 0;  // errno of the socket, which the kernel reports once
   uint8_t keyUpdates_ = 0;  // of the peer, since its last byte of data

@@ -6,12 +6,12 @@
 
 namespace baton {
 
-int Transport::startTls(Id id, std::shared_ptr<TlsContext> context, const std::string& serverName) {
+int Transport::startTls(Id id, std::shared_ptr<TlsContext> context, TlsClientOptions options) {
   SocketRecord* connection = find(id, SocketKind::Connection);
   if (connection == nullptr) return ENOENT;
   if (connection->stream.tls() != nullptr) return EALREADY;
   if (connection->frozen) return EBUSY;
-  if (!connection->stream.startTls(std::move(context), serverName, id, *this)) return ENOMEM;
+  if (!connection->stream.startTls(std::move(context), std::move(options), id, *this)) return ENOMEM;
   // Bytes that were shown are the first of the handshake.
   connection->peekLimit = 0;
   if (connection->peekedToEnd) connection->ended = false;

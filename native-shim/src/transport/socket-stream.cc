@@ -82,9 +82,9 @@ int SocketStream::flush() {
   return 0;
 }
 
-bool SocketStream::startTls(std::shared_ptr<TlsContext> context, const std::string& serverName, int32_t connection,
+bool SocketStream::startTls(std::shared_ptr<TlsContext> context, TlsClientOptions options, int32_t connection,
                             TlsObserver& observer) {
-  tls_ = TlsSession::create(std::move(context), serverName, connection, observer, std::move(pending_));
+  tls_ = TlsSession::create(std::move(context), std::move(options), connection, observer, std::move(pending_));
   return tls_ != nullptr;
 }
 

@@ -42,7 +42,7 @@ class SocketStream {
   bool hasBuffered() const { return tls_ != nullptr && tls_->hasBuffered(); }
 
   // Encrypts what follows; bytes that are unsent now go out first, as they are. Returns false without memory.
-  bool startTls(std::shared_ptr<TlsContext> context, const std::string& serverName, int32_t connection,
+  bool startTls(std::shared_ptr<TlsContext> context, TlsClientOptions options, int32_t connection,
                 TlsObserver& observer);
   // nullptr for a plain stream.
   TlsSession* tls() const { return tls_.get(); }

@@ -91,7 +91,7 @@ class Transport final : private TlsObserver {
   // securing.cc
   // Encrypts a connection: a client's handshake begins once it is connected, a server's with the bytes that have not been taken. Returns 0
   // or an errno: ENOENT for a stale ID, EALREADY, EBUSY for a frozen connection, ENOMEM.
-  int startTls(Id id, std::shared_ptr<TlsContext> context, const std::string& serverName);
+  int startTls(Id id, std::shared_ptr<TlsContext> context, TlsClientOptions options);
   // nullptr for a stale ID or a plain connection.
   TlsSession* tls(Id id);
 

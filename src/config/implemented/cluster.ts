@@ -20,7 +20,6 @@ export const UNBOUNDED_HASHES =
   'all requests with the same hash go to the same host, without a limit: give hosts weights, or use LEAST_REQUEST';
 const OF_HTTP = 'set it in HttpProtocolOptions, which typed_extension_protocol_options takes';
 const FULL_BUFFERS = 'only idle timeouts end streams and connections with full buffers: leave it out';
-const AS_CLIENTS = 'hosts get HTTP/1.1, whatever clients use: leave it out';
 
 export const CLUSTER: ImplementedTable = {
   'envoy.config.cluster.v3.Cluster': {
@@ -71,9 +70,9 @@ export const CLUSTER: ImplementedTable = {
     health_checks: true,
     outlier_detection: true,
     transport_socket: true,
+    transport_socket_matches: true,
+    upstream_http_protocol_options: true,
     ...notImplemented(
-      'transport_socket_matches',
-      'upstream_http_protocol_options',
       'use_tcp_for_dns_lookups',
       'cleanup_interval',
       'original_dst_lb_config',
@@ -86,12 +85,13 @@ export const CLUSTER: ImplementedTable = {
       'preconnect_policy',
       'connection_pool_per_downstream_connection',
     ),
-    transport_socket_matcher: refused('connections to hosts do not use TLS: leave it out'),
+    transport_socket_matcher: refused('transport_socket_matches select by the metadata of endpoints: use these'),
     stats_matcher: refused('stats_config of the bootstrap selects the stats'),
     per_connection_buffer_high_watermark_timeout: refused(FULL_BUFFERS),
     dns_jitter: refused('dns_refresh_rate and respect_dns_ttl determine when names are resolved: leave it out'),
     queuing_policies: refused('requests wait for a connection in order of arrival: leave it out'),
   },
+  'envoy.config.cluster.v3.Cluster.TransportSocketMatch': obeyed('name', 'match', 'transport_socket'),
   'envoy.config.cluster.v3.OutlierDetection': {
     consecutive_5xx: true,
     interval: true,
@@ -299,8 +299,9 @@ export const CLUSTER: ImplementedTable = {
     common_http_protocol_options: true,
     explicit_http_config: true,
     use_downstream_protocol_config: true,
-    auto_config: refused('it needs ALPN, a part of TLS: use explicit_http_config or use_downstream_protocol_config'),
-    ...notImplemented('upstream_http_protocol_options', 'http_filters', 'header_validation_config'),
+    auto_config: true,
+    upstream_http_protocol_options: true,
+    ...notImplemented('http_filters', 'header_validation_config'),
     outlier_detection: refused('outlier_detection of the cluster defines outliers'),
     request_mirror_policies: refused('requests are sent to one cluster: leave it out'),
     hash_policy: refused('set hash_policy of the routes that lead to the cluster'),
@@ -308,9 +309,19 @@ export const CLUSTER: ImplementedTable = {
   },
   'envoy.extensions.upstreams.http.v3.HttpProtocolOptions.UseDownstreamHttpConfig': {
     http_protocol_options: true,
-    http2_protocol_options: refused(AS_CLIENTS),
-    http3_protocol_options: refused(AS_CLIENTS),
+    http2_protocol_options: true,
+    ...notImplemented('http3_protocol_options'),
   },
+  'envoy.extensions.upstreams.http.v3.HttpProtocolOptions.AutoHttpConfig': {
+    http_protocol_options: true,
+    http2_protocol_options: true,
+    ...notImplemented('http3_protocol_options', 'alternate_protocols_cache_options'),
+  },
+  'envoy.config.core.v3.UpstreamHttpProtocolOptions': obeyed(
+    'auto_sni',
+    'auto_san_validation',
+    'override_auto_sni_header',
+  ),
   'envoy.extensions.upstreams.http.v3.HttpProtocolOptions.ExplicitHttpConfig': {
     http_protocol_options: true,
     http2_protocol_options: true,

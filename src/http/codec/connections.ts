@@ -56,6 +56,8 @@ export interface ServerCodecEvents {
    * resumeHead(); otherwise the request is refused.
    */
   onNoRoom?(bytes: number): boolean;
+  /** Called when the client has violated the protocol outside of streams. onClose() follows. */
+  onProtocolError?(error: CodecError): void;
   /** Called when a tunnel's sending direction has ended, and the client may still send: the owner half-closes the socket. */
   onHalfClose?(): void;
 }
@@ -156,6 +158,16 @@ export interface ClientCodec extends ConnectionCodec {
   interrupted(): void;
   /** See ServerCodec.check(). */
   check(now: number): number;
+}
+
+/** The protocol of a pool's connections: one, or the one that each connection negotiates. */
+export type PoolProtocol = ClientProtocol | NegotiatedProtocol;
+
+export interface NegotiatedProtocol {
+  /** How many requests a connection is expected to take at once before its protocol is known. */
+  readonly streamsPerConnection: number;
+  /** Returns the protocol of a connection. `name`: what ALPN has selected, '' without. */
+  negotiated(name: string): ClientProtocol;
 }
 
 /** An upstream protocol: its codecs, and the ClusterStats.at index of its connection counter. */

@@ -10,7 +10,13 @@ import type { DownstreamConnection, DownstreamHandler } from '../../listener/dow
 import type { PreparedHandOver } from '../../listener/hand-over.js';
 import { HttpStats } from '../../stats/layouts/http.js';
 import { ExchangeEnd, type ServerCodec, type ServerCodecEvents, type ServerProtocol } from '../codec/connections.js';
-import { type ByteSink, type RequestDecoder, ResetReason, type ResponseEncoder } from '../codec/streams.js';
+import {
+  type ByteSink,
+  type CodecError,
+  type RequestDecoder,
+  ResetReason,
+  type ResponseEncoder,
+} from '../codec/streams.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import type { ManagerContext } from '../manager-context.js';
 import type { StepPool } from '../step-pool.js';
@@ -248,6 +254,11 @@ export class ServerConnection
     if (this.#closesAfterResponse && this.clocks.isDrained) return this.onClose(false);
     if (this.#shouldHandOver) this.#stopForHandOver();
     this.#releaseCodec();
+  }
+
+  onProtocolError({ flags = 0 }: CodecError): void {
+    if ((flags & ResponseFlag.DownstreamProtocolError) === 0) return;
+    this.manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
   }
 
   onHalfClose(): void {

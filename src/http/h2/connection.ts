@@ -137,8 +137,11 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   protected abstract onStreamClosed(stream: H2Stream): void;
   /** Called when the peer has half-closed and everything before that was handled. */
   protected abstract onPeerEnded(): void;
-  /** Called when the connection must be closed; streams have been reset. `abort`: nothing more can be sent. */
-  protected abstract onFailed(error: CodecError, abort: boolean): void;
+  /**
+   * Called when the connection must be closed; streams have been reset. `abort`: nothing more can be sent. `hadStreams`: their resets have
+   * reported `error`.
+   */
+  protected abstract onFailed(error: CodecError, abort: boolean, hadStreams: boolean): void;
 
   // ── ConnectionCodec ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -259,9 +262,10 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   protected abstract readonly lastPeerStream: number;
 
   #endFailed(error: CodecError, abort: boolean): void {
+    const hadStreams = this.streams.size > 0;
     this.resetStreams(ResetReason.ProtocolError, error);
     this.#releaseInput();
-    this.onFailed(error, abort);
+    this.onFailed(error, abort, hadStreams);
   }
 
   protected resetStreams(reason: ResetReason, error: CodecError | undefined): void {

@@ -259,7 +259,8 @@ export class H2ServerCodec extends H2Connection implements ServerCodec {
     this.#events.onClose(false, end);
   }
 
-  protected override onFailed(_error: CodecError, abort: boolean): void {
+  protected override onFailed(error: CodecError, abort: boolean, hadStreams: boolean): void {
+    if (!hadStreams) this.#events.onProtocolError?.(error);
     this.#events.onClose(abort, ExchangeEnd.None);
   }
 }

@@ -42,6 +42,13 @@ const UNSPECIFIED_ERROR = 1;
 
 const FAULT = 'a connection was ended after an internal error';
 
+/** What a client's end of TLS asks for. See NativeShim.startTls(). */
+export interface TlsClientOptions {
+  readonly serverName: string;
+  readonly alpn: Uint8Array;
+  readonly sessionGroup: string;
+}
+
 export class Transport {
   readonly memory: Memory;
   readonly clock: Clock;
@@ -225,9 +232,9 @@ export class Transport {
    * Encrypts a connection from here on: earlier submissions are sent as they are. Its handler learns how the handshake ends. `context`: a
    * number of NativeShim.createTlsContext(). Returns false if it has been released. Throws an Error with `code`.
    */
-  startTls(id: number, context: number, serverName = ''): boolean {
+  startTls(id: number, context: number, client?: TlsClientOptions): boolean {
     this.#flush();
-    return this.#native.startTls(id, context, serverName);
+    return this.#native.startTls(id, context, client?.serverName, client?.alpn, client?.sessionGroup);
   }
 
   /** Undefined for plain connections. */

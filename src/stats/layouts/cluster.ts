@@ -6,6 +6,9 @@
 import { defineLayout } from '../layout.js';
 
 /** Scope `cluster.<name>.` */
+/** Scopes `cluster.<name>.<name of a transport socket match>.` */
+export const TransportMatchStats = defineLayout({ total_match_count: 'counter' });
+
 export const ClusterStats = defineLayout({
   upstream_cx_total: 'counter',
   upstream_cx_http1_total: 'counter',

@@ -1,26 +1,36 @@
 // The TLS of connections to the hosts of a cluster, on one thread.
 
+import { isIP } from 'node:net';
+import type { Transport } from '../../io/transport/transport.js';
 import type { ThreadStats } from '../../stats/thread-stats.js';
+import { TlsHandshake } from '../../tls/handshake.js';
 import { HandshakeStats } from '../../tls/handshake-stats.js';
 import type { ClusterTls } from '../cluster-config.js';
 import type { Host } from '../hosts/host.js';
+import type { ConnectOptions } from './connect-options.js';
 
 export class ClientTls {
-  /** Number of the context in the native engine. */
-  readonly context: number;
-  readonly stats: HandshakeStats;
-  readonly #serverName: string;
-  readonly #usesHostname: boolean;
+  readonly #stats: HandshakeStats;
+  readonly #settings: ClusterTls;
 
-  constructor({ context, scope, serverName, usesHostname }: ClusterTls, stats: ThreadStats) {
-    this.context = context;
-    this.stats = new HandshakeStats(stats.scope(scope), stats, scope.prefix);
-    this.#serverName = serverName;
-    this.#usesHostname = usesHostname;
+  constructor(settings: ClusterTls, stats: ThreadStats) {
+    this.#settings = settings;
+    this.#stats = new HandshakeStats(stats.scope(settings.scope), stats, settings.scope.prefix);
+  }
+
+  /** Begins the handshake of a connection to `host`, which may not be connected yet. */
+  begin(transport: Transport, id: number, host: Host, { alpn, authority }: ConnectOptions): TlsHandshake {
+    const { context, requestNames, verifiesServerName } = this.#settings;
+    const serverName = this.#serverName(host, authority);
+    const listed = requestNames?.areVerified === true ? authority : '';
+    transport.startTls(id, context, { serverName, alpn, sessionGroup: listed });
+    return new TlsHandshake(this.#stats, { listed, serverName: verifiesServerName ? serverName : '' });
   }
 
   /** Returns the SNI of a connection to `host`; '' sends none. */
-  serverNameOf({ hostname }: Host): string {
-    return (this.#usesHostname && hostname) || this.#serverName;
+  #serverName({ hostname }: Host, authority: string): string {
+    const { requestNames, serverName, usesHostname } = this.#settings;
+    if (requestNames?.areSent === true && authority !== '' && isIP(authority) === 0) return authority;
+    return (usesHostname && hostname) || serverName;
   }
 }

@@ -13,12 +13,13 @@ import type { Transport } from '../../io/transport/transport.js';
 import { getLogger } from '../../log/logger.js';
 import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
 import type { Scope } from '../../stats/thread-stats.js';
-import { TlsHandshake } from '../../tls/handshake.js';
+import type { TlsHandshake } from '../../tls/handshake.js';
 import type { ClusterSpec } from '../cluster-config.js';
 import type { Host } from '../hosts/host.js';
 import { connectFailureText, PoolFailure } from '../pool-failure.js';
 import type { UpstreamThread } from '../upstream-thread.js';
 import type { ClientTls } from './client-tls.js';
+import { type ConnectOptions, NO_CONNECT_OPTIONS } from './connect-options.js';
 
 const logger = getLogger('upstream');
 
@@ -29,8 +30,8 @@ export interface ConnectingCluster {
   /** cluster.<name>. */
   readonly stats: Scope;
   readonly bufferLimits: BufferLimits;
-  /** Undefined: connections are plain. */
-  readonly tls: ClientTls | undefined;
+  /** Returns undefined if connections to the host are plain. */
+  tlsOf(host: Host): ClientTls | undefined;
 }
 
 /** A connection that another process has made and frozen. */
@@ -78,7 +79,12 @@ export abstract class HostConnection implements ConnectionHandler {
   readonly #handshake: TlsHandshake | undefined;
 
   /** Begins to connect, or takes over `takenOver`. Throws, with nothing counted, when the connect cannot begin. */
-  protected constructor(cluster: ConnectingCluster, host: Host, takenOver?: TakenOverConnection) {
+  protected constructor(
+    cluster: ConnectingCluster,
+    host: Host,
+    takenOver?: TakenOverConnection,
+    options: ConnectOptions = NO_CONNECT_OPTIONS,
+  ) {
     const { spec, stats, thread } = cluster;
     this.#cluster = cluster;
     this.host = host;
@@ -88,10 +94,7 @@ export abstract class HostConnection implements ConnectionHandler {
     this.timer = new Timer<HostConnection>(this, onTimer);
     this.startMs = takenOver?.startMs ?? thread.clock.monotonicMs;
     this.id = takenOver?.id ?? thread.transport.connect(host.sockaddr, spec, cluster.bufferLimits, this);
-    if (cluster.tls !== undefined && takenOver === undefined) {
-      this.#handshake = new TlsHandshake(cluster.tls.stats);
-      thread.transport.startTls(this.id, cluster.tls.context, cluster.tls.serverNameOf(host));
-    }
+    if (takenOver === undefined) this.#handshake = cluster.tlsOf(host)?.begin(thread.transport, this.id, host, options);
     stats.increment(ClusterStats.at.upstream_cx_active);
     host.stats.increment(HostStats.at.cx_active);
     if (takenOver !== undefined) {

@@ -3,7 +3,7 @@
 
 import type { Priority } from '../../common/priority.js';
 import { shownName } from '../../common/text/shown.js';
-import type { ClientProtocol } from '../../http/codec/connections.js';
+import type { PoolProtocol } from '../../http/codec/connections.js';
 import type { RequestEncoder, ResponseDecoder } from '../../http/codec/streams.js';
 import { getLogger } from '../../log/logger.js';
 import type { CounterSlot } from '../../stats/layout.js';
@@ -12,6 +12,7 @@ import type { Host } from '../hosts/host.js';
 import { type ClusterLimits, LimitKind } from '../limits.js';
 import { PoolFailure } from '../pool-failure.js';
 import type { UpstreamThread } from '../upstream-thread.js';
+import { type ConnectOptions, NO_CONNECT_OPTIONS } from './connect-options.js';
 import { type ConnectionPool, type RequestedCluster, UpstreamConnection } from './upstream-connection.js';
 
 const logger = getLogger('pool');
@@ -29,13 +30,18 @@ export interface PoolRequest extends ResponseDecoder {
 /** A cluster with circuit breakers. */
 export interface PooledCluster extends RequestedCluster {
   readonly limits: ClusterLimits;
+  /** Closes connections that have had no request for `idleMs`. */
+  closeIdle(idleMs: number): void;
+  /** Called when the pool has neither connections nor requests. */
+  poolEmptied(pool: HttpPool): void;
 }
 
 export class HttpPool implements ConnectionPool {
   readonly cluster: PooledCluster;
   readonly host: Host;
   readonly priority: Priority;
-  readonly protocol: ClientProtocol;
+  readonly protocol: PoolProtocol;
+  readonly options: ConnectOptions;
   streamsPerConnection: number;
   /** The host was removed: connections close after their request. */
   isDraining = false;
@@ -47,11 +53,18 @@ export class HttpPool implements ConnectionPool {
   #lastPending: PoolRequest | undefined;
   #pending = 0;
 
-  constructor(cluster: PooledCluster, host: Host, priority: Priority, protocol: ClientProtocol) {
+  constructor(
+    cluster: PooledCluster,
+    host: Host,
+    priority: Priority,
+    protocol: PoolProtocol,
+    options: ConnectOptions = NO_CONNECT_OPTIONS,
+  ) {
     this.cluster = cluster;
     this.host = host;
     this.priority = priority;
     this.protocol = protocol;
+    this.options = options;
     this.streamsPerConnection = protocol.streamsPerConnection;
   }
 
@@ -72,6 +85,11 @@ export class HttpPool implements ConnectionPool {
   cancel(request: PoolRequest): void {
     this.#unlink(request);
     this.cluster.stats.increment(ClusterStats.at.upstream_rq_cancelled);
+    this.#reportEmpty();
+  }
+
+  get isEmpty(): boolean {
+    return this.#connections === 0 && this.#pending === 0;
   }
 
   /** Called when the host is no longer used. Closes idle connections now, busy ones after their request. */
@@ -106,6 +124,8 @@ export class HttpPool implements ConnectionPool {
     }
     // It may have connected after the host was removed.
     if (this.isDraining) this.drain();
+    // It may take fewer requests than expected.
+    else if (wasConnecting && 'negotiated' in this.protocol) while (this.#connectIfNeeded());
   }
 
   connectFailed(failure: PoolFailure, detail: string): void {
@@ -120,6 +140,7 @@ export class HttpPool implements ConnectionPool {
       this.cluster.stats.increment(ClusterStats.at.upstream_rq_pending_failure_eject);
       request.onPoolFailure(failure, detail);
     }
+    this.#reportEmpty();
   }
 
   connectionEnding(connection: UpstreamConnection): void {
@@ -138,6 +159,11 @@ export class HttpPool implements ConnectionPool {
     this.cluster.limits.release(LimitKind.Connections, this.priority);
     // A request may be waiting for the slot of this connection.
     this.#connectIfNeeded();
+    this.#reportEmpty();
+  }
+
+  #reportEmpty(): void {
+    if (this.isEmpty) this.cluster.poolEmptied(this);
   }
 
   /** Returns whether the last free connection has room. The host has not ended that one. */
@@ -180,15 +206,17 @@ export class HttpPool implements ConnectionPool {
   }
 
   /**
-   * Opens a connection if there are more queued requests than pending connects can take, unless the circuit breaker is open. A host
-   * without a connection always gets one.
+   * Opens a connection if there are more queued requests than pending connects can take, unless the circuit breaker is open. A pool
+   * without a connection always gets one. Returns whether it did.
    */
-  #connectIfNeeded(): void {
-    if (this.#pending <= this.#expectedStreams) return;
+  #connectIfNeeded(): boolean {
+    if (this.#pending <= this.#expectedStreams) return false;
     const { limits, spec, stats } = this.cluster;
     if (!limits.tryAcquire(LimitKind.Connections, this.priority)) {
       stats.increment(ClusterStats.at.upstream_cx_overflow);
-      if (this.#connections > 0) return;
+      if (this.#connections > 0) return false;
+      // Pools that clients can make must not keep connections beyond the limit.
+      if (this.options.authority !== '') this.cluster.closeIdle(0);
       limits.acquire(LimitKind.Connections, this.priority);
     }
     if (logger.isDebug) logger.debug(`cluster '${shownName(spec.name)}': connecting to ${this.host.address}`);
@@ -200,6 +228,7 @@ export class HttpPool implements ConnectionPool {
     }
     this.#connections++;
     this.#connecting++;
+    return true;
   }
 
   /** Starts the request on a free connection, which must exist. */

@@ -5,6 +5,7 @@ import {
   type ClientCodec,
   type ClientCodecEvents,
   type ClientProtocol,
+  type PoolProtocol,
   StreamEnd,
 } from '../../http/codec/connections.js';
 import type { ByteSink, RequestEncoder, ResponseDecoder } from '../../http/codec/streams.js';
@@ -15,6 +16,7 @@ import type { Host } from '../hosts/host.js';
 import { type ClusterLimits, LimitKind } from '../limits.js';
 import type { PoolFailure } from '../pool-failure.js';
 import type { UpstreamThread } from '../upstream-thread.js';
+import type { ConnectOptions } from './connect-options.js';
 import { type ConnectingCluster, EndedBy, HostConnection } from './host-connection.js';
 
 /** A cluster whose connections serve requests. */
@@ -28,7 +30,8 @@ export interface ConnectionPool {
   readonly cluster: RequestedCluster;
   readonly host: Host;
   readonly priority: Priority;
-  readonly protocol: ClientProtocol;
+  readonly protocol: PoolProtocol;
+  readonly options: ConnectOptions;
   /** How many requests a new connection is expected to take at once: as many as the host has allowed on the last one. */
   streamsPerConnection: number;
   /** The host was removed: connections close after their request. */
@@ -64,9 +67,9 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   #isEnding = false;
 
   constructor(pool: ConnectionPool) {
-    super(pool.cluster, pool.host);
+    super(pool.cluster, pool.host, undefined, pool.options);
     this.pool = pool;
-    this.stats.increment(pool.protocol.connectionsTotal);
+    if (!('negotiated' in pool.protocol)) this.stats.increment(pool.protocol.connectionsTotal);
   }
 
   /** Connected, with no request in flight. */
@@ -186,11 +189,22 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   // ── HostConnection ───────────────────────────────────────────────────────────────────────────────────────────────
 
   protected connected(): void {
-    const { cluster, protocol, thread } = this.pool;
-    this.#codec = protocol.codec(this, this, this.pool.streamsPerConnection);
+    const { cluster, thread } = this.pool;
+    this.#codec = this.#protocol().codec(this, this, this.pool.streamsPerConnection);
     this.#idleSinceMs = thread.clock.monotonicMs;
     this.#armTimer(cluster.spec.idleTimeoutMs, this.#codec.check(this.#idleSinceMs));
     this.pool.connectionReady(this, true);
+  }
+
+  #protocol(): ClientProtocol {
+    const { pool } = this;
+    if (!('negotiated' in pool.protocol)) return pool.protocol;
+    const protocol = pool.protocol.negotiated(this.security?.applicationProtocol ?? '');
+    this.stats.increment(protocol.connectionsTotal);
+    // A host usually negotiates what it has negotiated before. A limit of streams that it has set remains.
+    const isMultiplexed = protocol.streamsPerConnection > 1;
+    if (!isMultiplexed || pool.streamsPerConnection === 1) pool.streamsPerConnection = protocol.streamsPerConnection;
+    return protocol;
   }
 
   protected connectFailed(failure: PoolFailure, detail: string): void {

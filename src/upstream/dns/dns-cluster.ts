@@ -169,8 +169,19 @@ class Target {
   }
 
   hosts(): ResolvedEndpoint[] {
-    const { host, port, weight, priority, locality, healthFlags, isCanary, check, metadata, localityWeight } =
-      this.endpoint;
+    const {
+      host,
+      port,
+      weight,
+      priority,
+      locality,
+      healthFlags,
+      isCanary,
+      check,
+      metadata,
+      localityWeight,
+      transport,
+    } = this.endpoint;
     return (this.#addresses ?? []).map((ip) => ({
       address: ipAddress(ip, port)!,
       key: this.isLogical ? `${host}:${port}` : undefined,
@@ -183,6 +194,7 @@ class Target {
       localityWeight,
       check,
       metadata,
+      transport,
     }));
   }
 }

@@ -9,6 +9,7 @@ import type { ClusterSpec } from '../cluster-config.js';
 import { ClientTls } from '../connections/client-tls.js';
 import type { RequestedCluster } from '../connections/upstream-connection.js';
 import { Host, type ResolvedEndpoint } from '../hosts/host.js';
+import { OWN_TRANSPORT } from '../hosts/transport-matches.js';
 import type { HealthCheckSpec } from './health-check-spec.js';
 
 /** Stats of check connections, which are not shown. */
@@ -39,6 +40,8 @@ export function checkTarget(
   stats: UncountedStats,
 ): CheckTarget {
   const thread = caller.begin();
+  const transport = spec.transports[endpoint.transport ?? OWN_TRANSPORT];
+  const tls = transport ? new ClientTls(transport, thread.stats) : undefined;
   const cluster = {
     thread,
     spec: {
@@ -51,9 +54,15 @@ export function checkTarget(
     stats: stats.cluster,
     limits: NO_LIMITS,
     bufferLimits: bufferLimits(spec.perConnectionBufferLimit),
-    tls: spec.tls && new ClientTls(spec.tls, thread.stats),
+    tlsOf: () => tls,
   };
-  const described = { hostname: endpoint.hostname, zone: '', isCanary: false, metadata: undefined };
+  const described = {
+    hostname: endpoint.hostname,
+    zone: '',
+    isCanary: false,
+    metadata: undefined,
+    transport: OWN_TRANSPORT,
+  };
   return { cluster, host: new Host(0, described, encodeAddress(checkAddress(endpoint)), stats.host) };
 }
 

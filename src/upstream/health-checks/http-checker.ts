@@ -10,6 +10,7 @@ import { type HeaderBlock, headerBlocks } from '../../http/headers/header-block.
 import { Timer } from '../../io/time/timing-wheel.js';
 import type { RuntimeFraction } from '../../runtime/runtime.js';
 import type { CallingThread } from '../calling-thread.js';
+import { NO_CONNECT_OPTIONS } from '../connections/connect-options.js';
 import { type ConnectionPool, type RequestedCluster, UpstreamConnection } from '../connections/upstream-connection.js';
 import type { Host } from '../hosts/host.js';
 import { PoolFailure } from '../pool-failure.js';
@@ -35,6 +36,7 @@ export class HttpChecker implements Checker, ConnectionPool, ResponseDecoder {
   readonly host: Host;
   readonly priority = Priority.Default;
   readonly protocol: ClientProtocol;
+  readonly options = NO_CONNECT_OPTIONS;
   streamsPerConnection = 1;
   readonly isDraining = false;
   readonly #caller: CallingThread;

@@ -11,6 +11,7 @@ import { HostPreparation, type HostResourceSource, type HostResources } from './
 import { EMPTY_HOST_SET, type HostSetData } from './host-set.js';
 import { isSameLocality, type WeightedLocality } from './locality.js';
 import type { ObservedHealth } from './observed-health.js';
+import { OWN_TRANSPORT } from './transport-matches.js';
 
 /** A host on the primary, for /clusters and health checks. */
 export interface KnownHost extends HostResources {
@@ -83,13 +84,22 @@ export class HostDirectory {
   /**
    * Replaces the list and the observed health. keyOf() identifies hosts: an address that occurs twice counts once, and a
    * remaining host keeps its words and stats. Returns how many hosts were added and removed, and whether anything has changed;
-   * the order does not count. Throws a RangeError, with nothing changed, when there is no room for a new host.
+   * the order does not count. Throws a RangeError, with nothing changed, when there is no room for a new host. `matched` is called for the
+   * transport socket of each new host, and of each whose own has changed.
    */
-  update(endpoints: readonly ResolvedEndpoint[], observed?: ObservedHealth): HostChanges {
+  update(
+    endpoints: readonly ResolvedEndpoint[],
+    observed?: ObservedHealth,
+    matched: (transport: number) => void = () => {},
+  ): HostChanges {
     const update = ++this.#update;
     const before = this.#hosts;
     const { added, hosts, moved } = this.#list(endpoints, observed, update);
-    for (const { endpoint, healthFlags, host } of moved) host.moveTo(endpoint, healthFlags, this.#now);
+    for (const { endpoint, healthFlags, host } of moved) {
+      if (transportOf(endpoint) !== transportOf(host.endpoint)) matched(transportOf(endpoint));
+      host.moveTo(endpoint, healthFlags, this.#now);
+    }
+    if (added > 0) for (const { endpoint, place } of hosts) if (place < 0) matched(transportOf(endpoint));
     const removed = before.length - (hosts.length - added);
     if (moved.length + added + removed === 0) return { added, removed, priorities: 0, hasChanged: false };
     const priorities = added + removed === 0 ? 0 : changedPriorities(before, hosts, update);
@@ -274,6 +284,7 @@ function isSameEndpoint(a: ResolvedEndpoint, b: ResolvedEndpoint): boolean {
     a.priority === b.priority &&
     a.hostname === b.hostname &&
     a.localityWeight === b.localityWeight &&
+    transportOf(a) === transportOf(b) &&
     isSameAddress(a.address, b.address) &&
     isSameLocality(a.locality, b.locality) &&
     isDeepStrictEqual(a.metadata, b.metadata)
@@ -309,6 +320,7 @@ function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData 
     canaries: new Uint8Array(count),
     ...hashKeysOf(hosts),
     ...metadataOf(hosts),
+    ...transportsOf(hosts),
   };
   for (let index = 0; index < count; index++) {
     const host = hosts[index]!;
@@ -371,6 +383,15 @@ function hashKeysOf(hosts: readonly ListedHost[]): Pick<HostSetData, 'hashKeys'>
 function metadataOf(hosts: readonly ListedHost[]): Pick<HostSetData, 'metadata'> {
   if (!hosts.some(({ endpoint }) => endpoint.metadata !== undefined)) return {};
   return { metadata: hosts.map(({ endpoint }) => endpoint.metadata ?? null) };
+}
+
+function transportsOf(hosts: readonly ListedHost[]): Pick<HostSetData, 'transports'> {
+  if (!hosts.some(({ endpoint }) => transportOf(endpoint) !== OWN_TRANSPORT)) return {};
+  return { transports: hosts.map(({ endpoint }) => transportOf(endpoint)) };
+}
+
+function transportOf({ transport }: ResolvedEndpoint): number {
+  return transport ?? OWN_TRANSPORT;
 }
 
 /** Returns `hash_key` of its load-balancing metadata, or ''. */

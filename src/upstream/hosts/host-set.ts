@@ -4,6 +4,7 @@
 import type { Metadata } from '../../config/generated/api.js';
 import { HOST_WORDS } from '../shared-words.js';
 import type { WeightedLocality } from './locality.js';
+import { OWN_TRANSPORT } from './transport-matches.js';
 
 /** Plain data of a snapshot. Entry `i` of each column belongs to host `i`, in the order of the configuration. */
 export interface HostSetData {
@@ -35,6 +36,8 @@ export interface HostSetData {
   readonly hashKeys?: readonly string[];
   /** Metadata of the hosts, null for hosts without; absent: no host has some. */
   readonly metadata?: readonly (Metadata | null)[];
+  /** Numbers of their transport sockets; absent: all have OWN_TRANSPORT. */
+  readonly transports?: readonly number[];
 }
 
 /** Properties of a host that may change while it remains the same host. */
@@ -44,6 +47,8 @@ export interface HostDescription {
   zone: string;
   isCanary: boolean;
   metadata: Metadata | undefined;
+  /** Number of its transport socket: see TransportMatches. */
+  transport: number;
 }
 
 /** A worker's object for a host. */
@@ -83,12 +88,13 @@ export class HostSet<H extends HostObject> {
   }
 
   describe(index: number): HostDescription {
-    const { names, hostnameIndexes, localities, localityIndexes, canaries, metadata } = this.data;
+    const { names, hostnameIndexes, localities, localityIndexes, canaries, metadata, transports } = this.data;
     return {
       hostname: names[hostnameIndexes[index]!]!,
       zone: localities[localityIndexes[index]!]!.zone,
       isCanary: canaries[index] === 1,
       metadata: metadata?.[index] ?? undefined,
+      transport: transports?.[index] ?? OWN_TRANSPORT,
     };
   }
 

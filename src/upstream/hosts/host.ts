@@ -33,6 +33,8 @@ export interface EndpointTraits {
   readonly check?: EndpointCheck;
   /** For logs, headers and the dump of endpoints. */
   readonly metadata?: Metadata;
+  /** Number of its transport socket: see TransportMatches. Absent: OWN_TRANSPORT. */
+  readonly transport?: number;
   /** load_balancing_weight of its locality, which must be named. */
   readonly localityWeight?: number;
 }
@@ -64,6 +66,7 @@ export class Host<Pools = unknown> {
   zone: string;
   isCanary: boolean;
   metadata: Metadata | undefined;
+  transport: number;
   /** This thread's stats of the host. */
   readonly stats: Scope;
   /** Records outcomes of its tries; undefined without outlier detection. */
@@ -85,6 +88,7 @@ export class Host<Pools = unknown> {
     this.zone = described.zone;
     this.isCanary = described.isCanary;
     this.metadata = described.metadata;
+    this.transport = described.transport;
     this.stats = stats;
     this.monitor = monitor;
     this.#sockaddr = sockaddr;

@@ -6,7 +6,6 @@ import { writeFileSync } from 'node:fs';
 import { type ClientHttp2Session, connect } from 'node:http2';
 import { join } from 'node:path';
 import t from 'tap';
-import { exchange } from '../http/h2/http2-client.js';
 import { Authority } from '../harness/certificates.js';
 import { besideEnvoy } from '../harness/envoy.js';
 import { opening, request } from '../harness/http2-frames.js';
@@ -22,6 +21,7 @@ import {
   type Teardown,
   tempDir,
 } from '../harness/index.js';
+import { exchange } from '../http/h2/http2-client.js';
 import { httpsListener, secureConnection, serverTls, startPlainHost } from './contexts.js';
 
 const root = await Authority.create();
@@ -63,7 +63,9 @@ function kindOf(bytes: Buffer): string {
 
 besideEnvoy('ALPN decides the protocol before the first bytes do, and codec_type before both', async (t, program) => {
   const tls = serverTls([server], { alpn_protocols: ['h2', 'http/1.1', 'other'] });
-  const listeners = ['AUTO', 'HTTP1', 'HTTP2'].map((codec) => httpsListener(codec, tls, { ...HELLO, codec_type: codec }));
+  const listeners = ['AUTO', 'HTTP1', 'HTTP2'].map((codec) =>
+    httpsListener(codec, tls, { ...HELLO, codec_type: codec }),
+  );
   const baton = await startBaton(t, { ...program, config: bootstrap({ listeners, clusters: [] }) });
   const rows: [codec: string, offered: string | undefined, sent: keyof typeof REQUESTS, found: string][] = [];
   for (const offered of ['h2', 'http/1.1', 'other', 'unknown', undefined]) {

@@ -49,6 +49,8 @@ export class FakePool {
       thread: { transport, memory, clock, wheel: this.wheel },
       spec: { name: 'api', connectTimeoutMs: 5000, idleTimeoutMs: 3_600_000, http1: DEFAULT_HTTP1_OPTIONS },
       stats: this.stats,
+      tlsOf: () => undefined,
+      poolEmptied: () => {},
       limits: {
         tryAcquire: (kind: LimitKind) => ++held[kind]! > 0,
         release: (kind: LimitKind) => void held[kind]!--,

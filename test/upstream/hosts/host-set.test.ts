@@ -37,6 +37,7 @@ class Pool implements HostObject {
   zone: string;
   isCanary: boolean;
   metadata: Metadata | undefined = undefined;
+  transport = 0;
   sockaddr: Uint8Array;
   constructor(set: HostSet<Pool>, index: number) {
     this.block = set.data.blocks[index]!;

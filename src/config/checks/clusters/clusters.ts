@@ -4,15 +4,15 @@ import { isIP } from 'node:net';
 import { durationMs } from '../../../common/time/duration.js';
 import { ipAddress } from '../../../io/addresses/address.js';
 import type { ExtensionCatalog } from '../../catalog/extension.js';
-import { HTTP_OPTIONS, http1Options, httpOptions, speaksHttp2 } from '../../fields/http-options.js';
+import { HTTP_OPTIONS, httpOptions, protocolOptions } from '../../fields/http-options.js';
 import type { Cluster, ClusterLoadAssignment, Endpoint, OutlierDetection, TcpKeepalive } from '../../generated/api.js';
 import { formatPath, type Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
 import { checkConnected, checkPipe, isPlainIp } from '../addresses.js';
 import { checkUnique } from '../names/unique-names.js';
 import { checkEds } from './eds.js';
-import { checkHttp2Cluster } from './grpc-clusters.js';
 import { checkEndpointCheck, checkHealthChecks } from './health-checks.js';
+import { checkHostProtocols } from './host-protocols.js';
 import { checkLoadBalancing } from './load-balancing.js';
 
 const CLUSTERS = ['static_resources', 'clusters'];
@@ -37,7 +37,7 @@ export function checkCluster(cluster: Cluster, path: Path, catalog: ExtensionCat
   checkOptions(cluster, path, catalog, problems);
   checkEds(cluster, path, problems);
   checkHealthChecks(cluster, path, problems);
-  if (speaksHttp2(cluster)) checkHttp2Cluster(cluster, path, problems);
+  checkHostProtocols(cluster, path, problems);
   const type = cluster.type ?? 'STATIC';
   const isTypeWrong = problems.has([...path, 'type']);
   if (!isTypeWrong && !type.endsWith('_DNS')) checkLookups(cluster, type, path, problems);
@@ -197,7 +197,8 @@ function checkProtocolOptions(cluster: Cluster, path: Path, problems: Problems):
 /** Reports options that only affect downstream requests. The messages of these options are shared with the connection manager. */
 function checkHttpOptions(cluster: Cluster, path: Path, problems: Problems): void {
   const common = httpOptions(cluster)?.common_http_protocol_options;
-  const { holder: config, options: http1 } = http1Options(cluster);
+  const { holder: config, protocols } = protocolOptions(cluster);
+  const http1 = protocols.http_protocol_options ?? {};
   const at = [...path, 'typed_extension_protocol_options', HTTP_OPTIONS];
   const refuse = (holder: Path, field: string) =>
     problems.error(

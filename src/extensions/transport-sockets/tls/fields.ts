@@ -1,6 +1,6 @@
 // Implemented fields of TLS contexts.
 
-import { accepted, byValue, type ImplementedTable, notImplemented, onlyFalse, refused } from '../../sdk.js';
+import { accepted, byValue, type ImplementedTable, notImplemented, refused } from '../../sdk.js';
 
 const TLS = 'envoy.extensions.transport_sockets.tls.v3';
 
@@ -59,7 +59,7 @@ export const UPSTREAM_FIELDS: ImplementedTable = {
     common_tls_context: true,
     sni: true,
     auto_host_sni: true,
-    auto_sni_san_validation: onlyFalse('name the expected names with match_typed_subject_alt_names'),
+    auto_sni_san_validation: true,
     allow_renegotiation: true,
     max_session_keys: true,
     enforce_rsa_key_usage: accepted('OpenSSL checks the key usage of RSA certificates as their extensions say'),

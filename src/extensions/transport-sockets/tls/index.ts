@@ -45,7 +45,7 @@ export const upstreamTls: NamedExtension = {
       return;
     }
     if (!checkValidation(common, report) || named.length > 0) return;
-    check(report, () => checkSettings(clientSettings(context, inlineSecrets(common), [])));
+    check(report, () => checkSettings(clientSettings(context, inlineSecrets(common))));
   },
 };
 

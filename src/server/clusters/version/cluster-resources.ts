@@ -158,8 +158,6 @@ export class ClusterResources {
   }
 
   #allocateHost(prefix: string): HostResources {
-    // The single transport socket matches every host.
-    this.stats.increment(ClusterStats.at['default.total_match_count']);
     const removed = this.#removedHosts?.get(prefix);
     if (removed !== undefined) {
       removed.isRevived = true;

@@ -16,6 +16,7 @@ import { DnsCluster } from '../../../upstream/dns/dns-cluster.js';
 import type { DnsResolver } from '../../../upstream/dns/resolver.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import type { HostPreparation } from '../../../upstream/hosts/host-preparation.js';
+import type { TransportMatches } from '../../../upstream/hosts/transport-matches.js';
 import type { DynamicState } from '../../../xds/dynamic-state.js';
 import type { ClusterResources } from './cluster-resources.js';
 import type { EndpointSubscription, EndpointSubscriptions, EndpointUser } from './endpoint-subscription.js';
@@ -61,7 +62,8 @@ export function hostDiscovery(
   listener: DiscoveryListener,
   context: DiscoveryContext,
 ): HostDiscovery {
-  if (spec.eds !== undefined) return new EdsDiscovery(spec.eds, resources, listener, context.subscriptions);
+  if (spec.eds !== undefined)
+    return new EdsDiscovery(spec.eds, spec.transports, resources, listener, context.subscriptions);
   return spec.type === 'STATIC'
     ? staticDiscovery(spec, listener)
     : new DnsDiscovery(spec, resources, listener, context);
@@ -122,6 +124,7 @@ class DnsDiscovery implements HostDiscovery {
 const MANY_ENDPOINTS = 1000;
 
 class EdsDiscovery implements HostDiscovery, EndpointUser {
+  readonly #transports: TransportMatches;
   readonly #resources: ClusterResources;
   readonly #listener: DiscoveryListener;
   readonly #subscribe: () => EndpointSubscription;
@@ -131,10 +134,12 @@ class EdsDiscovery implements HostDiscovery, EndpointUser {
 
   constructor(
     { serviceName, source }: NonNullable<DiscoverySpec['eds']>,
+    transports: TransportMatches,
     resources: ClusterResources,
     listener: DiscoveryListener,
     subscriptions: EndpointSubscriptions,
   ) {
+    this.#transports = transports;
     this.#resources = resources;
     this.#listener = listener;
     this.#subscribe = () => subscriptions.to(source, serviceName, resources);
@@ -157,7 +162,7 @@ class EdsDiscovery implements HostDiscovery, EndpointUser {
   // ── EndpointUser ─────────────────────────────────────────────────────────────────────────────────────────────────
 
   assigned(assignment: ClusterLoadAssignment): void {
-    const endpoints = resolved(endpointSpecs(assignment));
+    const endpoints = resolved(endpointSpecs(assignment, this.#transports));
     const hosts = { endpoints, overprovisioning: overprovisioningFactor(assignment) };
     this.#discardPreparation();
     if (endpoints.length > MANY_ENDPOINTS) void this.#prepare(hosts);

@@ -19,6 +19,7 @@ import { ClusterHealthChecks } from '../health-checks/cluster-health-checks.js';
 import type { ClusterResources } from './cluster-resources.js';
 import type { DiscoveryListener, FoundHosts } from './host-discovery.js';
 import { OutlierDetection, type OutlierDetectionContext } from './outlier-detection.js';
+import { TransportStats } from './transport-stats.js';
 import { UpdateMerge } from './update-merge.js';
 import type { VersionResources } from './version-resources.js';
 
@@ -53,6 +54,7 @@ export class Membership implements DiscoveryListener {
   /** Undefined without health_checks. */
   readonly #checks: ClusterHealthChecks | undefined;
   readonly #merge: UpdateMerge;
+  readonly #transports: TransportStats;
   readonly #observed = new ObservedHealth();
   #observation: NodeJS.Immediate | undefined;
   #found: FoundHosts;
@@ -76,6 +78,7 @@ export class Membership implements DiscoveryListener {
     this.#resources = resources.shared;
     this.#events = events;
     this.#found = { endpoints: [], overprovisioning: discovery.overprovisioning };
+    this.#transports = new TransportStats(config, resources);
     const checks = healthCheckSpec(config);
     if (checks !== undefined) {
       const cluster = {
@@ -198,7 +201,7 @@ export class Membership implements DiscoveryListener {
     const endpoints = this.#endpoints ?? [];
     let changes: HostChanges = { added: 0, removed: 0, priorities: 0, hasChanged: false };
     try {
-      changes = directory.update(endpoints, this.#observed);
+      changes = directory.update(endpoints, this.#observed, (transport) => this.#transports.count(transport));
     } catch (error) {
       this.onUnusable(endpoints, error);
     }

@@ -1,7 +1,6 @@
 // One version of a cluster's configuration on the primary, with its hosts. Before activate() it only warms, while the previous
 // version serves.
 
-import { speaksHttp2 } from '../../../config/fields/http-options.js';
 import type { Cluster } from '../../../config/generated/api.js';
 import type { SensitiveValue } from '../../../config/schema/sensitive.js';
 import { ClusterStats } from '../../../stats/layouts/cluster.js';
@@ -18,7 +17,7 @@ import { type DiscoveryContext, type HostDiscovery, hostDiscovery } from './host
 import { Membership, type MembershipContext } from './membership.js';
 import { PolicyGauges } from './policy-gauges.js';
 import type { VersionResources } from './version-resources.js';
-import { clusterTls } from './version-tls.js';
+import { clusterTransports } from './version-tls.js';
 
 export interface PrimaryClusterContext extends DiscoveryContext, MembershipContext {
   /** The available load-balancing policies. */
@@ -65,8 +64,8 @@ export class PrimaryCluster {
   ) {
     this.config = config;
     this.origin = origin;
-    this.spec = clusterSpec(config, context.policies, clusterTls(config, resources, context.tls));
-    this.#http2Scope = speaksHttp2(config) ? resources.shared.http2Scope() : undefined;
+    this.spec = clusterSpec(config, context.policies, clusterTransports(config, resources, context.tls));
+    this.#http2Scope = this.spec.http2 !== undefined ? resources.shared.http2Scope() : undefined;
     this.#specVersion = specVersion;
     this.#resources = resources;
     this.breakers = new CircuitBreakers(this.spec, resources, context.runtime);

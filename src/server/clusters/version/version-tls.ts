@@ -1,25 +1,59 @@
 // The TLS of one version of a cluster, on the primary.
 
-import { http2Options } from '../../../config/fields/http-options.js';
+import { upstreamHttpOptions } from '../../../config/fields/http-options.js';
 import type { Cluster, UpstreamTlsContext } from '../../../config/generated/api.js';
 import { unpack } from '../../../config/schema/any.js';
 import type { TlsContexts } from '../../../tls/tls-contexts.js';
-import type { ClusterTls } from '../../../upstream/cluster-config.js';
+import type { ClusterTls, RequestNames } from '../../../upstream/cluster-config.js';
 import type { VersionResources } from './version-resources.js';
 
 const MESSAGE = 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
 
-/** Makes the context of a version, which `resources` releases. Undefined: plain connections. Throws a BatonError. */
-export function clusterTls(
+/** Makes the contexts of a version, which `resources` releases, for ClusterSpec.transports. Throws a BatonError. */
+export function clusterTransports(
   config: Cluster,
   resources: VersionResources,
   contexts: TlsContexts,
-): ClusterTls | undefined {
-  const context: UpstreamTlsContext | undefined = unpack(config.transport_socket?.typed_config, MESSAGE);
-  if (context === undefined) return undefined;
-  // As in Envoy: connections that speak HTTP/2 alone say so.
-  const { number, release } = contexts.client(context, http2Options(config) === undefined ? [] : ['h2']);
+): (ClusterTls | null)[] {
+  const sockets = [
+    config.transport_socket,
+    ...(config.transport_socket_matches ?? []).map((match) => match.transport_socket),
+  ];
+  return sockets.map((socket) => {
+    const context: UpstreamTlsContext | undefined = unpack(socket?.typed_config, MESSAGE);
+    return context === undefined ? null : clusterTls(config, context, resources, contexts);
+  });
+}
+
+function clusterTls(
+  config: Cluster,
+  context: UpstreamTlsContext,
+  resources: VersionResources,
+  contexts: TlsContexts,
+): ClusterTls {
+  const { number, release } = contexts.client(context);
   resources.whenUnused(release);
-  const { auto_host_sni: usesHostname = false, sni: serverName = '' } = context;
-  return { context: number, serverName, usesHostname, scope: resources.shared.tlsScope() };
+  const {
+    auto_host_sni: usesHostname = false,
+    auto_sni_san_validation: verifiesServerName = false,
+    sni: serverName = '',
+  } = context;
+  return {
+    context: number,
+    serverName,
+    usesHostname,
+    verifiesServerName,
+    requestNames: requestNames(config),
+    scope: resources.shared.tlsScope(),
+  };
+}
+
+function requestNames(config: Cluster): RequestNames | undefined {
+  const {
+    auto_san_validation: areVerified = false,
+    auto_sni: areSent = false,
+    ...options
+  } = upstreamHttpOptions(config) ?? {};
+  if (!areSent && !areVerified) return undefined;
+  return { areSent, areVerified, header: options.override_auto_sni_header || ':authority' };
 }

@@ -91,6 +91,8 @@ export class Router implements TerminalFilter, TryListener {
 
   #route!: Route<ClusterReference>;
   #cluster!: Cluster;
+  /** See Cluster.authorityOf(). */
+  #authority = '';
   #hasResponse = false;
   /** The host has switched protocols: each direction ends separately. */
   #isTunnel = false;
@@ -428,6 +430,7 @@ export class Router implements TerminalFilter, TryListener {
     this.#hash = route.hashPolicy === undefined ? undefined : this.#hashOf(route.hashPolicy);
     if (!suppressEnvoyHeaders || timeouts.isGrpc) this.#announceTimeout(headers, 0);
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
+    this.#authority = this.#cluster.authorityOf(headers);
     // After the route's changes, which may add retry headers.
     this.#retries.begin(route.retryPolicy ?? this.#options.defaultRetries, headers);
     // A retry needs the head in a later turn.
@@ -458,7 +461,7 @@ export class Router implements TerminalFilter, TryListener {
     const host = this.#retries.pickHost(cluster, this.#hash);
     if (host === undefined) return this.#answerWithoutHost();
     const { info } = this.#stream;
-    if (this.#stream.matchesUpstreamScheme) info.scheme = cluster.tls === undefined ? 'http' : 'https';
+    if (this.#stream.matchesUpstreamScheme) info.scheme = cluster.tlsOf(host) === undefined ? 'http' : 'https';
     this.#try.begin(cluster, host);
     const { attempts } = this.#try;
     if (attempts > 1) info.resetTry();
@@ -469,7 +472,7 @@ export class Router implements TerminalFilter, TryListener {
       route.rewriteToUpstreamHost(this.#request.headers, host.hostname, keepsOriginals, attempts === 1);
     }
     if (route.includesRequestAttemptCount) setAttemptCount(this.#request.headers, attempts);
-    this.#try.wait(cluster.pool(host, route.priority));
+    this.#try.wait(cluster.pool(host, route.priority, info.protocol, this.#authority));
     if (this.#try.isPending) this.#waitForConnection();
   }
 

@@ -1,0 +1,11 @@
+// What the connections of one pool have in common, besides their cluster and host.
+
+export interface ConnectOptions {
+  /** Offered by ALPN, in wire form, if the TLS context offers nothing; empty: nothing. */
+  readonly alpn: Uint8Array;
+  /** The host that the requests name, in lower case; '' where connections do not depend on it. */
+  readonly authority: string;
+}
+
+/** Of connections that are not made for requests. */
+export const NO_CONNECT_OPTIONS: ConnectOptions = { alpn: new Uint8Array(), authority: '' };
