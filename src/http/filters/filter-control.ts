@@ -19,12 +19,16 @@ export interface FilterHost {
   heldResponseBytes(filter: HttpFilter): number;
   addRequestBytes(filter: HttpFilter, bytes: Uint8Array): void;
   addResponseBytes(filter: HttpFilter, bytes: Uint8Array): void;
+  passRequestBytes(filter: HttpFilter, bytes: Uint8Array): void;
+  passResponseBytes(filter: HttpFilter, bytes: Uint8Array): void;
   addRequestTrailers(filter: HttpFilter): HeaderBlock | undefined;
   addResponseTrailers(filter: HttpFilter): HeaderBlock | undefined;
   setRequestBufferLimit(bytes: number): void;
-  /** Called once when a filter begins to pause the request, and once when that filter resumes it. */
-  pauseForFilter(): void;
-  resumeForFilter(): void;
+  /** Called once when a filter begins to pause the message, and once when that filter resumes it. */
+  pauseRequestForFilter(): void;
+  resumeRequestForFilter(): void;
+  pauseResponseForFilter(): void;
+  resumeResponseForFilter(): void;
   route(): Route<unknown> | undefined;
   missingHost(): MissingHost | undefined;
   /** `place`: index of the filter in the configured chain. */
@@ -37,7 +41,8 @@ export class FilterControl implements StreamControl {
   /** Undefined once the filter is destroyed. */
   #host: FilterHost | undefined;
   #filter: HttpFilter | undefined;
-  #isPausing = false;
+  #pausesRequest = false;
+  #pausesResponse = false;
 
   /** `place`: index of the filter in the configured chain. */
   constructor(host: FilterHost, place: number) {
@@ -53,6 +58,7 @@ export class FilterControl implements StreamControl {
   /** Detaches the destroyed filter from the stream. */
   release(): void {
     this.resumeRequest();
+    this.resumeResponse();
     this.#host = undefined;
     this.#filter = undefined;
   }
@@ -95,6 +101,14 @@ export class FilterControl implements StreamControl {
     if (this.#filter !== undefined) this.#host!.addResponseBytes(this.#filter, bytes);
   }
 
+  passRequestBytes(bytes: Uint8Array): void {
+    if (this.#filter !== undefined) this.#host!.passRequestBytes(this.#filter, bytes);
+  }
+
+  passResponseBytes(bytes: Uint8Array): void {
+    if (this.#filter !== undefined) this.#host!.passResponseBytes(this.#filter, bytes);
+  }
+
   addRequestTrailers(): HeaderBlock | undefined {
     return this.#filter && this.#host!.addRequestTrailers(this.#filter);
   }
@@ -108,15 +122,27 @@ export class FilterControl implements StreamControl {
   }
 
   pauseRequest(): void {
-    if (this.#isPausing || this.#host === undefined) return;
-    this.#isPausing = true;
-    this.#host.pauseForFilter();
+    if (this.#pausesRequest || this.#host === undefined) return;
+    this.#pausesRequest = true;
+    this.#host.pauseRequestForFilter();
   }
 
   resumeRequest(): void {
-    if (!this.#isPausing) return;
-    this.#isPausing = false;
-    this.#host!.resumeForFilter();
+    if (!this.#pausesRequest) return;
+    this.#pausesRequest = false;
+    this.#host!.resumeRequestForFilter();
+  }
+
+  pauseResponse(): void {
+    if (this.#pausesResponse || this.#host === undefined) return;
+    this.#pausesResponse = true;
+    this.#host.pauseResponseForFilter();
+  }
+
+  resumeResponse(): void {
+    if (!this.#pausesResponse) return;
+    this.#pausesResponse = false;
+    this.#host!.resumeResponseForFilter();
   }
 
   route(): Route<unknown> | undefined {

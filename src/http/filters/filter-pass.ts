@@ -119,6 +119,24 @@ export abstract class FilterPass {
   }
 
   /**
+   * Passes `bytes` to the filters after `filter`, ahead of what it holds back. A no-op while it holds the head, and unless it holds something
+   * or its callback is running.
+   */
+  inject(filter: HttpFilter, bytes: Uint8Array): void {
+    const index = this.#filters.indexOf(filter);
+    if (index < 0 || bytes.length === 0) return;
+    const hold = this.#holds[index];
+    if (hold === undefined ? index !== this.#running : hold.headers) return;
+    const memory = this.#memory;
+    for (let at = 0; at < bytes.length && !this.#isFinished; at += INJECTED_BYTES) {
+      const piece = bytes.subarray(at, at + INJECTED_BYTES);
+      const offset = memory.scratch(piece.length);
+      memory.bytes.set(piece, offset);
+      this.#dataFrom(index + 1, offset, piece.length, false);
+    }
+  }
+
+  /**
    * Returns an empty trailer block for a message that ends without trailers; the filters after `filter` receive it. The end of the message
    * must be held by `filter` or be the subject of its running callback. Returns undefined otherwise, when the message has trailers, and
    * when the arena is full.
@@ -283,3 +301,6 @@ export abstract class FilterPass {
 }
 
 const NONE = -1;
+
+/** Bytes of one piece, which must fit into the memory of a turn. */
+const INJECTED_BYTES = 16 * 1024;

@@ -57,6 +57,14 @@ export interface StreamControl {
   addRequestBytes(bytes: Uint8Array): void;
   addResponseBytes(bytes: Uint8Array): void;
   /**
+   * Pass bytes to the filters after this one at once, ahead of what this filter holds back. For a filter that produces a body of its own with
+   * StopNoBuffer: unlike held bytes they are not limited, so the filter must stop producing while onRequestBlocked() or onResponseBlocked()
+   * applies. Valid in a callback of the filter in that direction, and while it holds something back; a no-op at other times and while it
+   * holds the head.
+   */
+  passRequestBytes(bytes: Uint8Array): void;
+  passResponseBytes(bytes: Uint8Array): void;
+  /**
    * Return an empty trailer block for a message that ends without trailers. Valid in the callback that has `endStream`, or while the filter
    * holds the end back. The filters after this one see the block like received trailers. In HTTP/1.1 it reaches the peer if the body is
    * chunked. Return undefined at other times, and when memory is short: the request is then answered with 503. Received trailers can be
@@ -69,6 +77,9 @@ export interface StreamControl {
   /** Pause and resume the request body. It flows while no filter pauses it. */
   pauseRequest(): void;
   resumeRequest(): void;
+  /** Pause and resume the response body, in the same way. What has been received already may still arrive. */
+  pauseResponse(): void;
+  resumeResponse(): void;
   /** Returns the route of the request; undefined if none matches. On a worker its cluster is a ClusterReference. */
   route(): Route<unknown> | undefined;
   /**
@@ -115,6 +126,14 @@ export interface HttpFilter {
   encodeHeaders?(headers: HeaderBlock, endStream: boolean): HeadersStatus;
   encodeData?(offset: number, length: number, endStream: boolean): DataStatus;
   encodeTrailers?(trailers: HeaderBlock): HeadersStatus;
+  /**
+   * Called when the host (request) or the client (response) cannot take more, and when it can again. Only a filter that passes bytes on its
+   * own needs these: received bytes stop by themselves.
+   */
+  onRequestBlocked?(): void;
+  onRequestDrained?(): void;
+  onResponseBlocked?(): void;
+  onResponseDrained?(): void;
   /** Called when the stream ends, in any way: releases the filter's resources. */
   onDestroy?(): void;
 }

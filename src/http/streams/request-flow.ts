@@ -4,6 +4,8 @@ import { HttpStats } from '../../stats/layouts/http.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { ResponseEncoder } from '../codec/streams.js';
 
+/** The bits of the terminal filter. */
+const TERMINAL = (1 << 8) - 1;
 /** In addition to the bits of the terminal filter and of the filters. */
 const PAUSED_BY_RELEASE = 1 << 9;
 
@@ -37,6 +39,11 @@ export class RequestFlow {
 
   get isPaused(): boolean {
     return this.#paused !== 0;
+  }
+
+  /** The terminal filter pauses the body. */
+  get isPausedByHost(): boolean {
+    return (this.#paused & TERMINAL) !== 0;
   }
 
   /** Pauses the body on behalf of `part`, a bit. `isCounted`: the pause is one of flow control. */

@@ -355,14 +355,16 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   onWriteBlocked(): void {
     if (!this.#isOpen) return;
     this.#replyBody?.blocked();
-    this.#terminal.onResponseBlocked();
+    if (this.#filters === undefined) this.#terminal.onResponseBlocked();
+    else this.#filters.clientBlocked();
   }
 
   onWriteDrained(): void {
     if (!this.#isOpen) return;
     this.#clocks.moved();
     this.#replyBody?.drained();
-    this.#terminal.onResponseDrained();
+    if (this.#filters === undefined) this.#terminal.onResponseDrained();
+    else this.#filters.clientDrained();
   }
 
   #requestCompleted(): void {
@@ -520,10 +522,12 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   pauseRequest(who: number, isCounted?: boolean): void {
     this.#flow.pause(who, isCounted);
+    this.#filters?.hostBlocked(true);
   }
 
   resumeRequest(who: number): void {
     this.#flow.resume(who);
+    if (!this.#flow.isPausedByHost) this.#filters?.hostBlocked(false);
   }
 
   // ── Local replies ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -48,8 +48,11 @@ export class StreamFilters implements FilterHost {
   readonly #filters: HttpFilter[] = [];
   /** The controls of #filters, in the same order. */
   readonly #controls: FilterControl[] = [];
-  /** How many filters pause the request. */
-  #pausing = 0;
+  /** How many filters pause the request and the response. */
+  #pausingRequest = 0;
+  #pausingResponse = 0;
+  #isClientBlocked = false;
+  #isHostBlocked = false;
 
   constructor(stream: FilteredStream, terminal: TerminalFilter, flow: RequestFlow) {
     this.#stream = stream;
@@ -59,6 +62,7 @@ export class StreamFilters implements FilterHost {
 
   /** Creates the filters for the stream's route. */
   begin(): void {
+    this.#isClientBlocked = this.#isHostBlocked = false;
     this.#create(0);
     if (this.#filters.length === 0) return;
     this.decode = new DecodePass(this.#filters, this.#stream, this.#terminal);
@@ -74,6 +78,26 @@ export class StreamFilters implements FilterHost {
     if (this.encode?.hasBegun !== true) return;
     this.encode.end();
     this.encode = undefined;
+  }
+
+  /** Called when the client's send queue rises above its limit, and when it has drained. */
+  clientBlocked(): void {
+    this.#isClientBlocked = true;
+    if (this.#pausingResponse === 0) this.#terminal.onResponseBlocked();
+    this.#notify((filter) => filter.onResponseBlocked?.());
+  }
+
+  clientDrained(): void {
+    this.#isClientBlocked = false;
+    this.#notify((filter) => filter.onResponseDrained?.());
+    if (this.#pausingResponse === 0) this.#terminal.onResponseDrained();
+  }
+
+  /** Called when the terminal filter pauses the request, and when it resumes it. */
+  hostBlocked(isBlocked: boolean): void {
+    if (this.#isHostBlocked === isBlocked) return;
+    this.#isHostBlocked = isBlocked;
+    this.#notify((filter) => (isBlocked ? filter.onRequestBlocked?.() : filter.onRequestDrained?.()));
   }
 
   /** Called when the stream ends. */
@@ -148,6 +172,24 @@ export class StreamFilters implements FilterHost {
     }
   }
 
+  passRequestBytes(filter: HttpFilter, bytes: Uint8Array): void {
+    this.beginTurn();
+    try {
+      this.decode?.inject(filter, bytes);
+    } catch (error) {
+      this.#stream.fault(error);
+    }
+  }
+
+  passResponseBytes(filter: HttpFilter, bytes: Uint8Array): void {
+    this.beginTurn();
+    try {
+      this.encode?.inject(filter, bytes);
+    } catch (error) {
+      this.#stream.fault(error);
+    }
+  }
+
   addRequestTrailers(filter: HttpFilter): HeaderBlock | undefined {
     this.beginTurn();
     return this.#orFault(() => this.decode?.addTrailers(filter));
@@ -162,14 +204,23 @@ export class StreamFilters implements FilterHost {
     if (this.decode !== undefined) this.decode.limit = bytes;
   }
 
-  pauseForFilter(): void {
+  pauseRequestForFilter(): void {
     // Not flow control: as in Envoy, what a filter waits for is no reason to count.
-    if (this.#pausing++ === 0) this.#flow.pause(PAUSED_BY_FILTERS, false);
+    if (this.#pausingRequest++ === 0) this.#flow.pause(PAUSED_BY_FILTERS, false);
   }
 
-  resumeForFilter(): void {
+  resumeRequestForFilter(): void {
     this.beginTurn();
-    if (--this.#pausing === 0) this.#flow.resume(PAUSED_BY_FILTERS);
+    if (--this.#pausingRequest === 0) this.#flow.resume(PAUSED_BY_FILTERS);
+  }
+
+  pauseResponseForFilter(): void {
+    if (this.#pausingResponse++ === 0 && !this.#isClientBlocked) this.#terminal.onResponseBlocked();
+  }
+
+  resumeResponseForFilter(): void {
+    this.beginTurn();
+    if (--this.#pausingResponse === 0 && !this.#isClientBlocked) this.#terminal.onResponseDrained();
   }
 
   route(): Route<unknown> | undefined {
@@ -198,6 +249,14 @@ export class StreamFilters implements FilterHost {
     this.beginTurn();
     try {
       this.#stream.sendLocalReply(reply);
+    } catch (error) {
+      this.#stream.fault(error);
+    }
+  }
+
+  #notify(call: (filter: HttpFilter) => void): void {
+    try {
+      for (const filter of this.#filters) call(filter);
     } catch (error) {
       this.#stream.fault(error);
     }
