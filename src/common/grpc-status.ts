@@ -14,10 +14,9 @@ export interface StatusHead {
 const INVALID = -1;
 /** Longer values are invalid anyway. */
 const MAX_DIGITS = 9;
-const STATUSES = 17;
 const UNKNOWN = 2;
 
-/** Returns the status in the field `key`; -1 if it is not a known one, undefined if there is none. */
+/** Returns the status in the field `key`, which may be one that gRPC does not define; -1 if it is no number, undefined if there is none. */
 export function grpcStatusIn(head: StatusHead, key: HeaderKey): number | undefined {
   const index = head.findValue(key);
   if (index < 0) return undefined;
@@ -32,7 +31,7 @@ export function grpcStatusIn(head: StatusHead, key: HeaderKey): number | undefin
     if (digit < 0 || digit > 9) return INVALID;
     number = number * 10 + digit;
   }
-  return number < STATUSES ? number : INVALID;
+  return number;
 }
 
 /** Returns the status of a call whose response has none. `responseCode`: 0 without a response. */

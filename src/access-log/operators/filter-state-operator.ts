@@ -31,7 +31,7 @@ function splitAtMost(parameter: string): string[] {
   return [key, form, rest.join(':')];
 }
 
-/** The objects of this build are strings, which have no fields. */
+/** The objects of this build have no fields. */
 class NoFieldOperator implements Operator {
   readonly isNumber = false;
 
@@ -60,7 +60,7 @@ class FilterStateOperator implements Operator {
     if (object === undefined) return false;
     const start = out.length;
     if (this.#isPlain) out.latin1Text(object.text);
-    else writeQuoted(object, out, Number.MAX_SAFE_INTEGER);
+    else writeTyped(object, out);
     if (out.length - start > this.#maxBytes) out.length = start + this.#maxBytes;
     return true;
   }
@@ -69,7 +69,8 @@ class FilterStateOperator implements Operator {
   writeJson(info: StreamInfo, out: LogBuffer): boolean {
     const object = this.#object(info);
     if (object === undefined) return false;
-    writeQuoted(object, out, this.#isPlain ? this.#maxBytes : Number.MAX_SAFE_INTEGER);
+    if (this.#isPlain) writeQuoted(object.text, out, this.#maxBytes);
+    else writeTyped(object, out);
     return true;
   }
 
@@ -81,7 +82,12 @@ class FilterStateOperator implements Operator {
   }
 }
 
-function writeQuoted({ text }: FilterStateObject, out: LogBuffer, maxBytes: number): void {
+function writeTyped({ json, text }: FilterStateObject, out: LogBuffer): void {
+  if (json === undefined) writeQuoted(text, out, Number.MAX_SAFE_INTEGER);
+  else out.latin1Text(json);
+}
+
+function writeQuoted(text: string, out: LogBuffer, maxBytes: number): void {
   out.byte(QUOTE);
   const start = out.length;
   out.latin1Text(text);

@@ -5,7 +5,10 @@ export type UpstreamSharing = 'NONE' | 'ONCE' | 'TRANSITIVE';
 
 /** One object. Its content has one character per byte. */
 export interface FilterStateObject {
+  /** As %FILTER_STATE(KEY:PLAIN)% prints it. */
   readonly text: string;
+  /** As %FILTER_STATE(KEY:TYPED)% prints it; absent: the text as a JSON string. */
+  readonly json?: string;
   readonly isReadOnly: boolean;
   readonly sharing: UpstreamSharing;
 }

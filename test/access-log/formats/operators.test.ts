@@ -165,7 +165,8 @@ t.test('%GRPC_STATUS% has the status of gRPC calls only', async (t) => {
   t.equal(text('GRPC_STATUS(SNAKE_STRING)', call({ 'grpc-status': '7' })), 'PERMISSION_DENIED');
   t.equal(json('GRPC_STATUS_NUMBER', call({ 'grpc-status': '7' })), 7);
   t.equal(text('GRPC_STATUS', call({}, 503)), 'Unavailable', 'from the HTTP status');
-  t.equal(text('GRPC_STATUS(NUMBER)', call({ 'grpc-status': '99' })), '-1', 'an unknown one');
+  t.equal(text('GRPC_STATUS', call({ 'grpc-status': '99' })), '99', 'one that gRPC does not define');
+  t.equal(text('GRPC_STATUS(NUMBER)', call({ 'grpc-status': 'x' })), '-1', 'no number');
   t.equal(text('GRPC_STATUS', stream({ responseTrailers: fields({ 'grpc-status': '7' }) })), '-');
 });
 
