@@ -5,7 +5,7 @@
 // unsubscription. A field without a runtime key gets a handle of a runtime that never changes.
 
 import type { Random } from '../common/random.js';
-import type { FractionalPercent, RuntimeFractionalPercent } from '../config/generated/api.js';
+import type { FractionalPercent, RuntimeFeatureFlag, RuntimeFractionalPercent } from '../config/generated/api.js';
 import { NO_RUNTIME, type RuntimeChange, type RuntimeSnapshot } from './snapshot.js';
 import type { RuntimeValue } from './value.js';
 
@@ -52,6 +52,12 @@ export class Runtime {
   /** Returns a value by name. For values that are computed once per version; the request path uses handles. */
   get(key: string): RuntimeValue | undefined {
     return this.#values.get(key);
+  }
+
+  /** Returns a handle of a feature flag; `otherwise` applies if the field is absent. */
+  flag(field: RuntimeFeatureFlag | undefined, otherwise: boolean): RuntimeFlag {
+    const key = field?.runtime_key;
+    return new RuntimeFlag(this.#for(key), key, field === undefined ? otherwise : (field.default_value ?? false));
   }
 
   /** Returns a handle of an integer, at least 0; `fallback` applies while no layer has a number for the key. */
@@ -166,6 +172,32 @@ export class RuntimeFraction {
     const value = this.#runtime.get(this.#key);
     if (value?.fraction !== undefined) this.#below = bound(value.fraction.numerator, value.fraction.denominator);
     else this.#below = value?.integer === undefined ? this.#fallback : bound(value.integer, 100);
+  }
+}
+
+export class RuntimeFlag {
+  readonly #runtime: Runtime;
+  readonly #key: string;
+  readonly #fallback: boolean;
+  #version = -1;
+  #value = false;
+
+  /** Use Runtime.flag(). */
+  constructor(runtime: Runtime, key: string | undefined, fallback: boolean) {
+    this.#runtime = runtime;
+    this.#key = key ?? '';
+    this.#fallback = fallback;
+  }
+
+  get value(): boolean {
+    if (this.#version !== this.#runtime.version) this.#read();
+    return this.#value;
+  }
+
+  #read(): void {
+    this.#version = this.#runtime.version;
+    const text = this.#runtime.get(this.#key)?.text.trim().toLowerCase();
+    this.#value = text === 'true' || (text !== 'false' && this.#fallback);
   }
 }
 
