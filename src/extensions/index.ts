@@ -8,6 +8,7 @@ import { buffer } from './filters/http/buffer/index.js';
 import { cors } from './filters/http/cors/index.js';
 import { extAuthz } from './filters/http/ext-authz/index.js';
 import { fault } from './filters/http/fault/index.js';
+import { grpcStats } from './filters/http/grpc-stats/index.js';
 import { headerMutation } from './filters/http/header-mutation/index.js';
 import { healthCheck } from './filters/http/health-check/index.js';
 import { localRateLimit } from './filters/http/local-ratelimit/index.js';
@@ -46,6 +47,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   cors,
   extAuthz,
   fault,
+  grpcStats,
   headerMutation,
   healthCheck,
   localRateLimit,

@@ -76,16 +76,18 @@ export {
 export { entryText } from '../http/routing/actions/rate-limits.js';
 export { RouteKind } from '../http/routing/actions/route.js';
 export type { HostWaiter, MissingHost } from '../http/routing/tables/on-demand-hosts.js';
-export type { Runtime, RuntimeDouble, RuntimeFraction } from '../runtime/runtime.js';
+export type { Runtime, RuntimeDouble, RuntimeFlag, RuntimeFraction } from '../runtime/runtime.js';
 
 // ── Header blocks ────────────────────────────────────────────────────────────────────────────────────────────────────
 //
 // HeaderBlock is the head or the trailers of a message. Keys, rules and mutations are compiled once, in createOnWorker().
 
+export { grpcStatusOf } from '../common/grpc-status.js';
 export { type HeaderKey, knownHeader } from '../common/text/header-names.js';
 export { compileFullMatch } from '../common/text/regex.js';
 export { byteText } from '../http/headers/byte-text.js';
 export { requestScheme } from '../http/headers/edge/request-scheme.js';
+export { grpcMessage, isGrpcRequest, isGrpcResponse } from '../http/headers/grpc-reply.js';
 export { BodyKind, type HeaderBlock, Method } from '../http/headers/header-block.js';
 export { compileHeaderMutations, type HeaderMutations } from '../http/headers/header-mutations.js';
 export { isServerError } from '../http/headers/status-class.js';
@@ -107,8 +109,8 @@ export {
 export { compileFormat, type Format, noHeaderNeeds } from '../access-log/formats/format.js';
 export { compileSubstitutionFormat } from '../access-log/formats/substitution-format.js';
 export { withinPlace } from '../access-log/operators/format-error.js';
-export type { UpstreamSharing } from '../access-log/stream/filter-state.js';
-export type { StreamInfo } from '../access-log/stream/stream-info.js';
+export type { FilterState, FilterStateObject, UpstreamSharing } from '../access-log/stream/filter-state.js';
+export { Protocol, type StreamInfo } from '../access-log/stream/stream-info.js';
 
 // ── Load-balancing policies ──────────────────────────────────────────────────────────────────────────────────────────
 //
@@ -156,7 +158,7 @@ export { type Distribution, QUANTILES } from '../stats/histograms/distribution.j
 export { type CounterSlot, defineLayout, Kind, PERCENT_SCALE } from '../stats/layout.js';
 export { ClusterStats } from '../stats/layouts/cluster.js';
 export { scopePrefix } from '../stats/scope-prefix.js';
-export type { DynamicCounter, Scope } from '../stats/thread-stats.js';
+export type { DynamicCounter, DynamicHistogram, Scope } from '../stats/thread-stats.js';
 
 // ── Rate limits ──────────────────────────────────────────────────────────────────────────────────────────────────────
 //

@@ -9,7 +9,7 @@ import { addressText, decodeSockaddr } from '../io/addresses/address.js';
 import { type BufferLimits, bufferLimits } from '../io/transport/buffer-limits.js';
 import type { RuntimeFraction } from '../runtime/runtime.js';
 import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
-import type { DynamicCounter, Scope } from '../stats/thread-stats.js';
+import type { DynamicCounter, DynamicHistogram, Scope } from '../stats/thread-stats.js';
 import type { ClusterSpec } from './cluster-config.js';
 import type { ClusterSnapshot } from './cluster-snapshot.js';
 import { ClientTls } from './connections/client-tls.js';
@@ -96,6 +96,11 @@ export class Cluster implements PooledCluster {
   /** Returns the counter `cluster.<name>.<name>`, which exists from its first increment. Frequent callers must keep it. */
   counter(name: string): DynamicCounter {
     return this.thread.stats.dynamicCounter(this.#snapshot.scope.prefix, name);
+  }
+
+  /** Returns the histogram `cluster.<name>.<name>` of milliseconds, in the same way. */
+  histogram(name: string): DynamicHistogram {
+    return this.thread.stats.dynamicHistogram(this.#snapshot.scope.prefix, name);
   }
 
   /**

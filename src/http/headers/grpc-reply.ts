@@ -24,6 +24,15 @@ export function isGrpcRequest(headers: HeaderBlock): boolean {
   return (isEmpty || isGrpcType(headers, first)) && isGrpcType(headers, headers.findValue(CONTENT_TYPE));
 }
 
+/**
+ * Returns whether a response is gRPC. One that ends with its head needs just a grpc-status, any other one the status 200 and the content
+ * type.
+ */
+export function isGrpcResponse(headers: HeaderBlock, endStream: boolean): boolean {
+  if (endStream) return headers.find(GRPC_STATUS) >= 0;
+  return headers.status === 200 && isGrpcRequest(headers);
+}
+
 function isGrpcType(headers: HeaderBlock, index: number): boolean {
   const start = headers.valueStart(index);
   const length = headers.valueEnd(index) - start;
@@ -49,11 +58,11 @@ export function makeGrpcReply(
   headers.remove(CONTENT_LENGTH);
   headers.set(CONTENT_TYPE, 'application/grpc');
   if (headers.find(GRPC_STATUS) < 0) headers.add(GRPC_STATUS, String(grpcStatus ?? grpcStatusOf(status)));
-  if (hasMessage && body.length > 0) headers.set(GRPC_MESSAGE, percentEncoded(Buffer.from(body)));
+  if (hasMessage && body.length > 0) headers.set(GRPC_MESSAGE, grpcMessage(Buffer.from(body)));
 }
 
-/** Escapes bytes that are not allowed in a grpc-message as %XX. */
-function percentEncoded(bytes: Uint8Array): string {
+/** Returns bytes as a grpc-message, which has all others than plain ones as %XX. */
+export function grpcMessage(bytes: Uint8Array): string {
   let text = '';
   for (const byte of bytes) {
     const isPlain = byte >= 0x20 && byte < 0x7e && byte !== 0x25;
