@@ -9,6 +9,7 @@ import { cors } from './filters/http/cors/index.js';
 import { extAuthz } from './filters/http/ext-authz/index.js';
 import { fault } from './filters/http/fault/index.js';
 import { grpcStats } from './filters/http/grpc-stats/index.js';
+import { grpcWeb } from './filters/http/grpc-web/index.js';
 import { headerMutation } from './filters/http/header-mutation/index.js';
 import { healthCheck } from './filters/http/health-check/index.js';
 import { localRateLimit } from './filters/http/local-ratelimit/index.js';
@@ -48,6 +49,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   extAuthz,
   fault,
   grpcStats,
+  grpcWeb,
   headerMutation,
   healthCheck,
   localRateLimit,
