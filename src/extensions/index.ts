@@ -8,6 +8,8 @@ import { buffer } from './filters/http/buffer/index.js';
 import { cors } from './filters/http/cors/index.js';
 import { extAuthz } from './filters/http/ext-authz/index.js';
 import { fault } from './filters/http/fault/index.js';
+import { grpcHttp1Bridge } from './filters/http/grpc-http1-bridge/index.js';
+import { grpcHttp1ReverseBridge } from './filters/http/grpc-http1-reverse-bridge/index.js';
 import { grpcStats } from './filters/http/grpc-stats/index.js';
 import { grpcWeb } from './filters/http/grpc-web/index.js';
 import { headerMutation } from './filters/http/header-mutation/index.js';
@@ -48,6 +50,8 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   cors,
   extAuthz,
   fault,
+  grpcHttp1Bridge,
+  grpcHttp1ReverseBridge,
   grpcStats,
   grpcWeb,
   headerMutation,
