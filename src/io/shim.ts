@@ -267,6 +267,9 @@ export interface TlsContextSettings {
   readonly allowsRenegotiation: boolean;
 }
 
+/** The failure of a handshake whose context is only reserved, as Transport.tlsFailure() returns it. */
+export const CONTEXT_NOT_READY = 'context not ready';
+
 /** Why a context was refused. `field`: a member of TlsContextSettings, 'identities' with its index. */
 export interface TlsMistake {
   readonly field: string;
@@ -477,6 +480,13 @@ export interface NativeShim {
   createTransport(options: TransportOptions): NativeTransport;
   /** Makes a TLS context for all threads. Returns its number, above 0, or why it was refused. Throws a TypeError for members of a wrong type. */
   createTlsContext(settings: TlsContextSettings): number | TlsMistake;
+  /** Makes a context without certificates, whose handshakes fail with CONTEXT_NOT_READY. Returns its number. */
+  reserveTlsContext(isServer: boolean): number;
+  /**
+   * Puts the context `by` in place of `context`, for handshakes that begin later on any thread. `by` is no number any more. Connections keep
+   * the replaced context until they end.
+   */
+  replaceTlsContext(context: number, by: number): void;
   /** Connections keep a released context until they end. */
   releaseTlsContext(context: number): void;
   /**

@@ -2,6 +2,8 @@
 
 #include <node_api.h>
 
+#include <cerrno>
+
 #include "node/arguments.h"
 #include "node/bindings.h"
 #include "node/tls-values.h"
@@ -102,6 +104,23 @@ napi_value createTlsContext(napi_env env, napi_callback_info info) {
   return made;
 }
 
+napi_value reserveTlsContext(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  bool isServer = false;
+  if (!readBool(env, arguments[0], "isServer", isServer)) return nullptr;
+  std::shared_ptr<TlsContext> context = TlsContext::unready(isServer);
+  if (context == nullptr) return throwErrno(env, "reserveTlsContext", ENOMEM);
+  return makeInt(env, TlsRegistry::shared().add(std::move(context)));
+}
+
+napi_value replaceTlsContext(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t to;
+  int32_t from;
+  if (!readInt(env, arguments[0], "context", 1, to) || !readInt(env, arguments[1], "by", 1, from)) return nullptr;
+  return TlsRegistry::shared().replace(to, from) ? nullptr : throwType(env, "not two TLS contexts");
+}
+
 napi_value releaseTlsContext(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
   int32_t number;
@@ -175,7 +194,8 @@ napi_value describeCertificate(napi_env env, napi_callback_info info) {
 
 void bindTls(napi_env env, napi_value exports) {
   addMethods(env, exports,
-             {method("createTlsContext", createTlsContext), method("releaseTlsContext", releaseTlsContext),
+             {method("createTlsContext", createTlsContext), method("reserveTlsContext", reserveTlsContext),
+              method("replaceTlsContext", replaceTlsContext), method("releaseTlsContext", releaseTlsContext),
               method("setTicketKeys", setTicketKeys), method("tlsContextCount", tlsContextCount),
               method("readPemCertificates", readPemCertificates), method("describeCertificate", describeCertificate)});
 }

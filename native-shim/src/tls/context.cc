@@ -81,6 +81,15 @@ std::shared_ptr<TlsContext> TlsContext::create(TlsSettings settings, TlsMistake&
   return context->prepare(mistake) ? context : nullptr;
 }
 
+std::shared_ptr<TlsContext> TlsContext::unready(bool isServer) {
+  TlsSettings settings;
+  settings.isServer = isServer;
+  std::shared_ptr<TlsContext> context(new TlsContext(std::move(settings)));
+  context->isReady_ = false;
+  context->context_.reset(SSL_CTX_new(isServer ? TLS_server_method() : TLS_client_method()));
+  return context->ssl() == nullptr ? nullptr : context;
+}
+
 bool TlsContext::setTicketKeys(const std::string& bytes) {
   if (!ticketKeys_.set(bytes)) return false;
   ticketKeys_.use(context_.get());

@@ -17,9 +17,12 @@ class TlsContext {
  public:
   // Returns nullptr with `mistake` for settings that OpenSSL refuses.
   static std::shared_ptr<TlsContext> create(TlsSettings settings, TlsMistake& mistake);
+  // Returns a context whose handshakes fail at once: its certificates are not known yet. nullptr without memory.
+  static std::shared_ptr<TlsContext> unready(bool isServer);
 
   SSL_CTX* ssl() const { return context_.get(); }
   bool isServer() const { return settings_.isServer; }
+  bool isReady() const { return isReady_; }
   const TlsSettings& settings() const { return settings_; }
   ClientSessions& clientSessions() { return clientSessions_; }
 
@@ -36,6 +39,7 @@ class TlsContext {
   int selectAlpn(const unsigned char** to, unsigned char* length, const unsigned char* offered, unsigned offeredLength) const;
 
   TlsSettings settings_;
+  bool isReady_ = true;
   TlsIdentities identities_;
   TicketKeys ticketKeys_;
   ClientSessions clientSessions_;

@@ -24,6 +24,18 @@ std::shared_ptr<TlsContext> TlsRegistry::find(int32_t number) {
   return found == contexts_.end() ? nullptr : found->second;
 }
 
+bool TlsRegistry::replace(int32_t to, int32_t from) {
+  std::shared_ptr<TlsContext> last;  // destroyed outside of the lock
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto replaced = contexts_.find(to);
+  const auto found = contexts_.find(from);
+  if (replaced == contexts_.end() || found == contexts_.end() || replaced == found) return false;
+  last = std::move(replaced->second);
+  replaced->second = std::move(found->second);
+  contexts_.erase(found);
+  return true;
+}
+
 void TlsRegistry::remove(int32_t number) {
   std::shared_ptr<TlsContext> last;  // destroyed outside of the lock
   const std::lock_guard<std::mutex> lock(mutex_);

@@ -18,6 +18,9 @@ class TlsRegistry {
   int32_t add(std::shared_ptr<TlsContext> context);
   // Returns nullptr for an unknown number.
   std::shared_ptr<TlsContext> find(int32_t number);
+  // Puts the context `from` in place of `to`, whose connections keep it until they end. `from` is no number any more. Returns false, with
+  // nothing changed, for an unknown number.
+  bool replace(int32_t to, int32_t from);
   // Connections keep a removed context until they end.
   void remove(int32_t number);
   size_t size();

@@ -24,6 +24,8 @@ constexpr uint8_t kMaxKeyUpdates = 32;
 constexpr uint32_t kMaxUnsentAnswers = 256 * 1024;
 // Receives of one call without a plain byte. A peer can send records without data faster than they are read.
 constexpr int kMaxBareReceives = 4;
+// CONTEXT_NOT_READY of src/io/shim.ts.
+constexpr char kUnready[] = "context not ready";
 
 // What OpenSSL reads and writes during one call.
 struct Flow {
@@ -178,6 +180,11 @@ std::unique_ptr<TlsSession> TlsSession::create(std::shared_ptr<TlsContext> conte
 TlsSession::~TlsSession() = default;
 
 TlsSession::Step TlsSession::handshake(int fd, int& error) {
+  if (!context_->isReady()) {
+    hasFailed_ = true;
+    failure_ = kUnready;
+    return Step::Failed;
+  }
   Io io(*this);
   for (int receives = 0;; ++receives) {
     const int done = SSL_do_handshake(ssl());
