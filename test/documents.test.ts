@@ -65,6 +65,7 @@ for (const [type, file] of [
   ['listener', 'examples/dynamic/listeners.yaml'],
   ['route', 'examples/dynamic/routes.yaml'],
   ['cluster', 'examples/dynamic/clusters.yaml'],
+  ['secret', 'examples/dynamic/certificate.yaml'],
 ] as const) {
   t.test(file, async (t) => {
     const task = { kind: 'file', message: RESOURCE_MESSAGES[type], path: packagePath(file) } as const;

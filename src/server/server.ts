@@ -197,8 +197,9 @@ export class Server {
     // Readers of the parent's counters must not see lower ones here. Before it is live, a server has no such readers.
     if (this.isLive) await this.#options.restart?.parentStatsImported;
     await inTurns(this.configuration.clusters.updateGauges());
-    const { processStats, resolver } = this.primary;
-    processStats.update(this.state, this.#connectionCount, this.parentStats.holdings, resolver.counters);
+    const { processStats, resolver, tls } = this.primary;
+    const { holdings } = this.parentStats;
+    processStats.update(this.state, this.#connectionCount, holdings, resolver.counters, tls.firstExpiryMs);
   }
 
   /** Ends all workers and closes everything. Resolves when done; may be called twice, by a failed start and by a signal. */

@@ -1,14 +1,17 @@
 // The certificates of a TLS context, for people who look at them.
 
+import { createHash } from 'node:crypto';
 import type { DataSource } from '../config/generated/api.js';
 import type { NativeShim, TlsContextSettings } from '../io/shim.js';
 import { Certificate } from '../io/tls/certificate.js';
-import type { TlsSecrets } from './context-settings.js';
+import type { TlsSecrets } from './secrets/context-secrets.js';
 
 /** A certificate and where it comes from. */
 export interface LoadedCertificate {
   /** Of the file; `<inline>` for one in the configuration. */
   readonly path: string;
+  /** Its name in stats. */
+  readonly statName: string;
   readonly certificate: Certificate;
 }
 
@@ -22,21 +25,38 @@ export interface ContextCertificates {
 /** Describes what a context was made of. A certificate in PKCS#12 form is left out. */
 export function contextCertificates(
   shim: NativeShim,
-  { certificates, validation }: TlsSecrets,
+  { certificateNames, certificates, validation, validationName }: TlsSecrets,
   settings: TlsContextSettings,
 ): ContextCertificates {
-  const first = (pem: Uint8Array | undefined, path: string): LoadedCertificate[] => {
-    const der = pem === undefined || pem.length === 0 ? undefined : shim.readPemCertificates(pem)?.[0];
-    return der === undefined ? [] : [{ path, certificate: new Certificate(der) }];
+  const first = (pem: Uint8Array | undefined, source: DataSource | undefined, statName: string) => {
+    const der = pem === undefined || pem.length === 0 ? undefined : shim.readPemCertificates(firstBlock(pem))?.[0];
+    return der === undefined ? [] : [{ path: pathOf(source), statName, certificate: new Certificate(der) }];
   };
+  const { trusted_ca: ca } = validation ?? {};
   return {
-    ca: first(settings.roots, pathOf(validation?.trusted_ca)),
-    chain: certificates.flatMap(({ certificate_chain: source }, index) =>
-      first(settings.identities[index]?.chain, pathOf(source)),
-    ),
+    ca: first(settings.roots, ca, validationName || `unnamed_ca_cert_${digestOf(ca)}`),
+    chain: certificates.flatMap(({ certificate_chain: source }, index) => {
+      const statName = certificateNames[index] || `unnamed_cert_${digestOf(source)}`;
+      return first(settings.identities[index]?.chain, source, statName);
+    }),
   };
+}
+
+const END = 'CERTIFICATE-----';
+
+/** Returns the text up to the end of its first certificate: a bundle may have thousands. */
+function firstBlock(pem: Uint8Array): Uint8Array {
+  const text = Buffer.from(pem.buffer, pem.byteOffset, pem.length);
+  const end = text.indexOf(END, text.indexOf(END) + END.length);
+  return end < 0 ? pem : Buffer.concat([text.subarray(0, end + END.length), Buffer.of(0x0a)]);
 }
 
 function pathOf(source: DataSource | undefined): string {
   return source?.filename ?? '<inline>';
+}
+
+/** As Envoy: it has only `inline_bytes` in a name, so that all others get the digest of nothing. */
+function digestOf(source: DataSource | undefined): string {
+  const bytes = Buffer.from(source?.inline_bytes ?? '', 'base64');
+  return createHash('sha256').update(bytes).digest('hex').slice(0, 8);
 }

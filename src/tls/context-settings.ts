@@ -26,19 +26,8 @@ import {
 } from './algorithms.js';
 import { NameType } from './certificate-names.js';
 import type { NameRule, PeerRules } from './peer-rules.js';
+import type { TlsSecrets } from './secrets/context-secrets.js';
 import { readSystemRoots } from './system-roots.js';
-
-/** The secrets of a context, from wherever they come. */
-export interface TlsSecrets {
-  readonly certificates: readonly TlsCertificate[];
-  readonly validation: CertificateValidationContext | undefined;
-}
-
-/** Returns the secrets that are in the configuration itself. */
-export function inlineSecrets(context: CommonTlsContext): TlsSecrets {
-  const { combined_validation_context: combined, tls_certificates: certificates = [], validation_context } = context;
-  return { certificates, validation: validation_context ?? combined?.default_validation_context };
-}
 
 /**
  * Returns the settings of a server. `serverNames`: those of the filter chain, whose sessions no other chain resumes.

@@ -1,22 +1,31 @@
 // Counts the handshakes of a listener or of a cluster.
 
 import type { TlsState } from '../io/shim.js';
+import type { CounterSlot } from '../stats/layout.js';
 import { TlsStats } from '../stats/layouts/tls.js';
 import type { DynamicCounter, Scope, ThreadStats } from '../stats/thread-stats.js';
 import { groupName, signatureName, versionName } from './algorithms.js';
 import type { Refusal } from './peer-rules.js';
+
+/** Where connections are counted whose context has no certificates yet. */
+export interface UnreadyCounter {
+  readonly scope: Scope;
+  readonly notReady: CounterSlot;
+}
 
 export class HandshakeStats {
   readonly #scope: Scope;
   readonly #stats: ThreadStats;
   /** `listener.<address>.ssl.` or `cluster.<name>.ssl.` */
   readonly #prefix: string;
+  readonly #unready: UnreadyCounter;
   readonly #counters = new Map<string, DynamicCounter>();
 
-  constructor(scope: Scope, stats: ThreadStats, prefix: string) {
+  constructor(scope: Scope, stats: ThreadStats, prefix: string, unready: UnreadyCounter) {
     this.#scope = scope;
     this.#stats = stats;
     this.#prefix = prefix;
+    this.#unready = unready;
   }
 
   secured({ cipher, group, hasPeerCertificate, isResumed, signature, version }: TlsState): void {
@@ -36,6 +45,10 @@ export class HandshakeStats {
     if (reasons === '' || reasons.includes('certificate verify failed')) return;
     const isMissing = reasons.includes('peer did not return a certificate');
     this.#scope.increment(isMissing ? at.fail_verify_no_cert : at.connection_error);
+  }
+
+  notReady(): void {
+    this.#unready.scope.increment(this.#unready.notReady);
   }
 
   refused(refusal: Refusal): void {

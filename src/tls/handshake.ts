@@ -1,5 +1,6 @@
 // One handshake: judges the peer's certificate, counts the outcome, and describes it.
 
+import { CONTEXT_NOT_READY } from '../io/shim.js';
 import { SessionSecurity } from '../io/tls/session-security.js';
 import type { PresentedCertificate } from '../io/transport/connection-handler.js';
 import type { Transport } from '../io/transport/transport.js';
@@ -10,6 +11,8 @@ import { type ExpectedNames, peerRules } from './peer-rules.js';
 
 /** X509_V_ERR_SUBTREE_MINMAX: a number for which OpenSSL sends the alert certificate_unknown, as Envoy does. */
 const REFUSED = 49;
+/** Envoy's text. */
+const NO_SECRETS = 'TLS_error: Secret is not supplied by SDS';
 /** See TransportOptions.onVerdict(). */
 const UNVERIFIED = -1;
 
@@ -43,6 +46,10 @@ export class TlsHandshake {
 
   /** Called when it has failed. Returns the text for logs; '' if the peer has ended it. */
   failed(reasons: string): string {
+    if (reasons === CONTEXT_NOT_READY) {
+      this.#stats.notReady();
+      return NO_SECRETS;
+    }
     this.#stats.failed(reasons);
     return failureText(reasons, this.#detail);
   }

@@ -1,19 +1,15 @@
 // The TLS contexts of the process: the primary makes them in the native engine, and all threads use them by number.
 
-import { randomBytes } from 'node:crypto';
 import { BatonError } from '../common/errors/errors.js';
-import { readDataSource } from '../config/fields/data-source.js';
-import type {
-  CommonTlsContext,
-  DownstreamTlsContext,
-  SdsSecretConfig,
-  Secret,
-  UpstreamTlsContext,
-} from '../config/generated/api.js';
-import { loadShim, type NativeShim, type TlsContextSettings, type TlsMistake } from '../io/shim.js';
-import { type ContextCertificates, contextCertificates } from './context-certificates.js';
-import { clientSettings, inlineSecrets, serverSettings, type TlsSecrets } from './context-settings.js';
-import { combinedValidation, validationMistake } from './validation.js';
+import type { DownstreamTlsContext, Secret, UpstreamTlsContext } from '../config/generated/api.js';
+import type { NativeShim } from '../io/shim.js';
+import type { StatsStore } from '../stats/store.js';
+import type { ContextCertificates } from './context-certificates.js';
+import { clientSettings, serverSettings } from './context-settings.js';
+import { type ContextOwner, type ContextRecipe, LiveContext } from './live-context.js';
+import { WHERE } from './secrets/context-secrets.js';
+import type { SecretDiscovery } from './secrets/secret-discovery.js';
+import { SharedTicketKeys } from './shared-ticket-keys.js';
 
 /** A context in use. */
 export interface TlsContextUse {
@@ -23,160 +19,83 @@ export interface TlsContextUse {
   release(): void;
 }
 
-/** A mistake in a TLS context of the configuration; `path` is relative to it. */
-export interface ContextMistake {
-  readonly path: string;
-  readonly message: string;
-}
-
-const WHERE = 'transport_socket.typed_config';
-
-const TICKET_KEY_BYTES = 80;
-const ROTATION_MS = 12 * 3_600_000;
-
 export class TlsContexts {
   readonly #shim: NativeShim;
+  readonly #store: StatsStore;
   /** static_resources.secrets by name. */
   readonly #secrets: ReadonlyMap<string, Secret>;
-  /** Keys that encrypt session tickets, the newest first; undefined: no server needs any. */
-  #ticketKeys: Buffer | undefined;
-  #rotation: NodeJS.Timeout | undefined;
-  /** Of the contexts in use, by number. */
-  readonly #certificates = new Map<number, ContextCertificates>();
+  readonly #ticketKeys: SharedTicketKeys;
+  readonly #contexts = new Set<LiveContext>();
+  #discovery: SecretDiscovery | undefined;
+  /** Undefined: not computed since a certificate has changed. */
+  #firstExpiryMs: number | undefined;
 
-  constructor(shim: NativeShim, secrets: readonly Secret[]) {
+  constructor(shim: NativeShim, store: StatsStore, secrets: readonly Secret[]) {
     this.#shim = shim;
+    this.#store = store;
     this.#secrets = new Map(secrets.map((secret) => [secret.name ?? '', secret]));
+    this.#ticketKeys = new SharedTicketKeys(shim);
   }
 
-  /** Throws a BatonError CONFIG_INVALID for settings that OpenSSL refuses, and CONFIG_UNREADABLE for files. */
-  server(context: DownstreamTlsContext, serverNames: readonly string[]): TlsContextUse {
-    const secrets = this.#secretsOf(context.common_tls_context ?? {});
-    const settings = serverSettings(context, secrets, serverNames);
-    const use = this.#make(settings, secrets);
-    const named = context.session_ticket_keys_sds_secret_config;
-    const keys =
-      named === undefined
-        ? context.session_ticket_keys
-        : present(this.#named(named).session_ticket_keys, 'session_ticket_keys', named);
-    if (keys !== undefined) {
-      const bytes = Buffer.concat((keys.keys ?? []).map((source) => readDataSource(source)));
-      this.#shim.setTicketKeys(bytes, use.number);
-    } else if (settings.hasTickets) {
-      this.#shareTicketKeys();
-    }
-    return use;
+  /** Sets what delivers secrets from sources. Called before the first context is made. */
+  discoverWith(discovery: SecretDiscovery): void {
+    this.#discovery = discovery;
+  }
+
+  /**
+   * `serverNames`: see serverSettings(). Throws a BatonError CONFIG_INVALID for settings that OpenSSL refuses, and
+   * CONFIG_UNREADABLE for files.
+   */
+  server(context: DownstreamTlsContext, serverNames: readonly string[], owner: ContextOwner): TlsContextUse {
+    const settings: ContextRecipe['settings'] = (secrets) => serverSettings(context, secrets, serverNames);
+    return this.#make({ isServer: true, common: context.common_tls_context ?? {}, tickets: context, settings }, owner);
   }
 
   /** Throws as server() does. */
-  client(context: UpstreamTlsContext): TlsContextUse {
-    const secrets = this.#secretsOf(context.common_tls_context ?? {});
-    return this.#make(clientSettings(context, secrets), secrets);
+  client(context: UpstreamTlsContext, owner: ContextOwner): TlsContextUse {
+    const settings: ContextRecipe['settings'] = (secrets) => clientSettings(context, secrets);
+    return this.#make({ isServer: false, common: context.common_tls_context ?? {}, settings }, owner);
   }
 
-  close(): void {
-    clearInterval(this.#rotation);
+  /** Yields the certificates of each context that has all its secrets. */
+  *certificates(): Generator<ContextCertificates, void> {
+    for (const { certificates } of this.#contexts) if (certificates !== undefined) yield certificates;
   }
 
-  /** The certificates of each context in use. */
-  certificates(): Iterable<ContextCertificates> {
-    return this.#certificates.values();
-  }
-
-  #make(settings: TlsContextSettings, secrets: TlsSecrets): TlsContextUse {
-    const made = this.#shim.createTlsContext(settings);
-    if (typeof made !== 'number') {
-      const { message, path } = located(made);
-      throw new BatonError('CONFIG_INVALID', message, { where: `${WHERE}.${path}` });
+  /** When the first certificate in use expires; Infinity without any. */
+  get firstExpiryMs(): number {
+    if (this.#firstExpiryMs === undefined) {
+      this.#firstExpiryMs = Number.POSITIVE_INFINITY;
+      for (const { ca, chain } of this.certificates()) {
+        for (const { certificate } of [...ca, ...chain])
+          this.#firstExpiryMs = Math.min(this.#firstExpiryMs, certificate.validUntilMs);
+      }
     }
-    this.#certificates.set(made, contextCertificates(this.#shim, secrets, settings));
+    return this.#firstExpiryMs;
+  }
+
+  #make(recipe: ContextRecipe, owner: ContextOwner): TlsContextUse {
+    const context = new LiveContext(recipe, owner, {
+      shim: this.#shim,
+      store: this.#store,
+      ticketKeys: this.#ticketKeys,
+      staticSecret: (name) => this.#named(name),
+      discover: (config, kind, user) => this.#discovery!.use(config, kind, user),
+      changed: () => {
+        this.#firstExpiryMs = undefined;
+      },
+    });
+    this.#contexts.add(context);
     const release = () => {
-      this.#certificates.delete(made);
-      this.#shim.releaseTlsContext(made);
+      this.#contexts.delete(context);
+      context.release();
     };
-    return { number: made, release };
+    return { number: context.number, release };
   }
 
-  #secretsOf(context: CommonTlsContext): TlsSecrets {
-    const inline = inlineSecrets(context);
-    const {
-      combined_validation_context: combined,
-      tls_certificate_sds_secret_configs: certificates = [],
-      validation_context_sds_secret_config: validation = combined?.validation_context_sds_secret_config,
-    } = context;
-    const combinedContext = combinedValidation(
-      inline.validation,
-      validation && present(this.#named(validation).validation_context, 'validation_context', validation),
-    );
-    // The parts may be right and their combination wrong.
-    const mistake = combinedContext && validationMistake(combinedContext);
-    if (mistake !== undefined) {
-      const where = `${WHERE}.common_tls_context.validation_context.${mistake.field}`;
-      throw new BatonError('CONFIG_INVALID', mistake.message, { where });
-    }
-    return {
-      certificates: [
-        ...inline.certificates,
-        ...certificates.map((name) => present(this.#named(name).tls_certificate, 'tls_certificate', name)),
-      ],
-      validation: combinedContext,
-    };
-  }
-
-  #named({ name = '' }: SdsSecretConfig): Secret {
+  #named(name: string): Secret {
     const secret = this.#secrets.get(name);
     if (secret !== undefined) return secret;
     throw new BatonError('CONFIG_INVALID', `Unknown static secret: ${name}`, { where: WHERE });
   }
-
-  /** Creates the keys of session tickets, which are replaced every 12 hours; the previous ones still decrypt. */
-  #shareTicketKeys(): void {
-    if (this.#ticketKeys !== undefined) return;
-    this.#rotateTicketKeys();
-    this.#rotation = setInterval(() => this.#rotateTicketKeys(), ROTATION_MS).unref();
-  }
-
-  #rotateTicketKeys(): void {
-    const previous = this.#ticketKeys?.subarray(0, TICKET_KEY_BYTES) ?? Buffer.alloc(0);
-    this.#ticketKeys = Buffer.concat([randomBytes(TICKET_KEY_BYTES), previous]);
-    this.#shim.setTicketKeys(this.#ticketKeys);
-  }
-}
-
-/** Throws unless the secret has the part that a context names: without it nothing would be verified, or presented. */
-function present<T>(value: T | undefined, part: string, { name = '' }: SdsSecretConfig): T {
-  if (value !== undefined) return value;
-  throw new BatonError('CONFIG_INVALID', `static secret '${name}' has no ${part}`, { where: WHERE });
-}
-
-/** Returns what the native engine refuses in settings; undefined: it takes them. */
-export function checkSettings(settings: TlsContextSettings): ContextMistake | undefined {
-  const shim = loadShim();
-  const made = shim.createTlsContext(settings);
-  if (typeof made !== 'number') return located(made);
-  shim.releaseTlsContext(made);
-  return undefined;
-}
-
-/** The fields of the configuration that the settings come from. */
-const PATHS: { readonly [field: string]: string } = {
-  minVersion: 'common_tls_context.tls_params.tls_minimum_protocol_version',
-  maxVersion: 'common_tls_context.tls_params.tls_maximum_protocol_version',
-  ciphers: 'common_tls_context.tls_params.cipher_suites',
-  groups: 'common_tls_context.tls_params.ecdh_curves',
-  signatureAlgorithms: 'common_tls_context.tls_params.signature_algorithms',
-  alpn: 'common_tls_context.alpn_protocols',
-  roots: 'common_tls_context.validation_context.trusted_ca',
-  crl: 'common_tls_context.validation_context.crl',
-};
-
-function located({ field, reason }: TlsMistake): ContextMistake {
-  const index = /^identities(\[\d+\])$/.exec(field)?.[1];
-  if (index === undefined)
-    return { path: PATHS[field] ?? 'common_tls_context', message: `OpenSSL refuses it: ${reason}` };
-  const [part, ...rest] = reason.split(': ');
-  return {
-    path: `common_tls_context.tls_certificates${index}.${part}`,
-    message: `OpenSSL refuses it: ${rest.join(': ')}`,
-  };
 }

@@ -69,6 +69,8 @@ export interface ClusterTls {
   readonly requestNames: RequestNames | undefined;
   /** cluster.<name>.ssl. */
   readonly scope: ScopeRef;
+  /** cluster.<name>.client_ssl_socket_factory. */
+  readonly factoryScope: ScopeRef;
 }
 
 /** The workers' part of a cluster's configuration; plain data. */

@@ -11,7 +11,8 @@ export type ResourceType =
   | 'scoped-route'
   | 'virtual-host'
   | 'runtime'
-  | 'extension-config';
+  | 'extension-config'
+  | 'secret';
 
 /** Full names of the messages. */
 export const RESOURCE_MESSAGES = {
@@ -23,6 +24,7 @@ export const RESOURCE_MESSAGES = {
   'virtual-host': 'envoy.config.route.v3.VirtualHost',
   runtime: 'envoy.service.runtime.v3.Runtime',
   'extension-config': 'envoy.config.core.v3.TypedExtensionConfig',
+  secret: 'envoy.extensions.transport_sockets.tls.v3.Secret',
 } as const satisfies Record<ResourceType, string>;
 
 /** A usable resource. */

@@ -25,7 +25,8 @@ export const SECRET: ImplementedTable = {
     private_key_provider: refused('private keys are read from private_key or pkcs12'),
     signed_certificate_timestamp: accepted('Envoy does not read it either'),
     tls_params: refused('parameters belong to the whole context: set tls_params there'),
-    ...notImplemented('watched_directory', 'ocsp_staple'),
+    watched_directory: true,
+    ...notImplemented('ocsp_staple'),
   },
   [`${TLS}.CertificateValidationContext`]: {
     trusted_ca: true,
@@ -43,7 +44,7 @@ export const SECRET: ImplementedTable = {
     ca_certificate_provider_instance: refused(PROVIDERS),
     require_signed_certificate_timestamp: accepted('Envoy does not read it either'),
     custom_validator_config: refused('certificates are verified against trusted_ca and the other fields'),
-    ...notImplemented('watched_directory'),
+    watched_directory: true,
   },
   [`${TLS}.CertificateValidationContext.SystemRootCerts`]: {},
   [`${TLS}.SubjectAltNameMatcher`]: {

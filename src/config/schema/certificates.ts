@@ -22,6 +22,13 @@ export const CREDENTIALS: {
   [`${TLS}.GenericSecret`]: checkSecret,
 };
 
+/** Returns whether a message of these checks names a file. */
+export function namesFile(message: object): boolean {
+  return Object.values(message).some((value) =>
+    (Array.isArray(value) ? value : [value]).some((source) => (source as DataSource | null)?.filename !== undefined),
+  );
+}
+
 function checkCertificate(certificate: Messages[`${typeof TLS}.TlsCertificate`], path: Path, problems: Problems): void {
   const {
     certificate_chain: chainSource,

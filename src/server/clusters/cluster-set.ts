@@ -300,8 +300,7 @@ export class ClusterSet {
     this.#admit(name);
     if (this.#isStarting) {
       upstream.debug(`add/update cluster ${shownName(name)} during init`);
-      if (this.#init !== undefined)
-        this.#targets.set(cluster, this.#init.add(`cluster ${name}`, isLocal(cluster.config)));
+      if (this.#init !== undefined) this.#targets.set(cluster, this.#init.add(`cluster ${name}`, isLocal(cluster)));
       this.#activate(cluster);
     } else {
       upstream.debug(`add/update cluster ${shownName(name)} starting warming`);
@@ -389,8 +388,9 @@ function isSecondary({ type, eds_cluster_config: eds }: Cluster): boolean {
   return type === 'EDS' && fileOfSource(eds?.eds_config ?? {}) === undefined;
 }
 
-/** Returns whether a cluster knows its hosts without DNS, a management server or health checks. */
-function isLocal({ eds_cluster_config: eds, health_checks: checks = [], type = 'STATIC' }: Cluster): boolean {
-  if (checks.length > 0) return false;
+/** Returns whether a cluster needs neither DNS, nor a management server, nor health checks to be initialized. */
+function isLocal({ config, hasLocalSecrets }: PrimaryCluster): boolean {
+  const { eds_cluster_config: eds, health_checks: checks = [], type = 'STATIC' } = config;
+  if (checks.length > 0 || !hasLocalSecrets) return false;
   return type === 'STATIC' || (type === 'EDS' && isFileSource(eds?.eds_config));
 }

@@ -62,12 +62,17 @@ export class InitManager {
     });
   }
 
+  /** No target that is not ready needs more than files of this machine. */
+  get isLocal(): boolean {
+    return [...this.#targets].every(({ isLocal }) => isLocal);
+  }
+
   get unreadyTargets(): string[] {
     return Array.from(this.#targets, ({ name }) => name);
   }
 
   #checkRemote(): void {
-    if (this.#onRemote === undefined || [...this.#targets].every(({ isLocal }) => isLocal)) return;
+    if (this.#onRemote === undefined || this.isLocal) return;
     this.#onRemote();
     this.#onRemote = undefined;
   }

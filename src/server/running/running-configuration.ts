@@ -28,6 +28,7 @@ import type { NamedSources } from '../reload/sources-in-use.js';
 import { PrimaryRouteSet } from '../routes/primary-route-set.js';
 import { RtdsLayers } from '../runtime/rtds-layers.js';
 import { RuntimePublication } from '../runtime/runtime-publication.js';
+import { SecretSet } from '../secrets/secret-set.js';
 import type { StartSteps } from '../start/start-up.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
 import { ConnectionLimits } from './connection-limits.js';
@@ -60,6 +61,8 @@ export class RunningConfiguration {
   readonly routes: PrimaryRouteSet;
   /** Discovered configurations of HTTP filters. */
   readonly filterConfigs: FilterConfigSet;
+  /** Secrets that sources deliver. */
+  readonly secrets: SecretSet;
   readonly listeners: ListenerSet;
   /** Undefined without dynamic_resources.lds_config. */
   readonly listenerDiscovery: ListenerDiscovery | undefined;
@@ -75,7 +78,7 @@ export class RunningConfiguration {
     primary: Primary,
     { bootstrap, draining, dynamic, fileFlush, localIp, node, serveEndpoint }: ConfigurationOptions,
   ) {
-    const { extensions, ports, scopes, store } = primary;
+    const { extensions, ports, scopes, shim, store } = primary;
     this.#primary = primary;
     this.#bootstrap = bootstrap;
     this.runtimePublication = new RuntimePublication(primary.workers);
@@ -88,6 +91,8 @@ export class RunningConfiguration {
     });
     this.clusters = this.upstream.clusters;
     this.#sources = this.#createSources(dynamic, node);
+    this.secrets = new SecretSet({ sources: this.#sources, store, shim, failed: internalError });
+    primary.tls.discoverWith(this.secrets);
     const publish = (parts: SnapshotParts) => this.#publish(parts);
     this.clusterDiscovery = new ClusterDiscovery(this.clusters, store);
     this.filterConfigs = new FilterConfigSet({ sources: this.#sources, store, scopes, publish });
@@ -151,7 +156,10 @@ export class RunningConfiguration {
       if (!isStatic) yield { what: `listener '${name}'`, config };
     }
     for (const { config, origin, spec } of [...this.clusters.byName.values(), ...this.clusters.warming.values()]) {
-      if (origin.isAddedViaApi) yield { what: `cluster '${spec.name}'`, config: config.eds_cluster_config };
+      if (!origin.isAddedViaApi) continue;
+      const what = `cluster '${spec.name}'`;
+      yield { what, config: config.eds_cluster_config };
+      yield { what, config: [config.transport_socket, config.transport_socket_matches] };
     }
     for (const { name, resource } of this.routes.providers) {
       if (resource !== undefined) yield { what: `route configuration '${name}'`, config: resource.message.vhds };
@@ -177,6 +185,7 @@ export class RunningConfiguration {
     this.#rtds.close();
     this.runtime.close();
     this.#parts.close();
+    this.secrets.close();
     await this.#sources.close();
     this.listenerDiscovery?.close();
   }

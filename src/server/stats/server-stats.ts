@@ -49,13 +49,18 @@ export class ProcessStats {
     this.#server.set(at.live, 1);
     this.#server.set(at.hot_restart_epoch, epoch.number);
     this.#server.set(at.hot_restart_generation, epoch.generation);
-    // No certificate is loaded that could expire.
     this.#server.set(at.days_until_first_cert_expiring, MAX_UINT32);
     this.#server.set(at['compilation_settings.fips_mode'], 0);
   }
 
-  /** `parent`: what the parent process still holds. */
-  update(state: ServerState, connections: number, parent: ProcessHoldings, dns: DnsCounters): void {
+  /** `parent`: what the parent process still holds. `firstExpiryMs`: of a certificate; Infinity without any. */
+  update(
+    state: ServerState,
+    connections: number,
+    parent: ProcessHoldings,
+    dns: DnsCounters,
+    firstExpiryMs: number,
+  ): void {
     const { at } = ServerStats;
     const { allocated, reserved } = ownHeapBytes();
     const server = this.#server;
@@ -68,6 +73,8 @@ export class ProcessStats {
     server.set(at.total_connections, connections + parent.connections);
     server.set(at.parent_connections, parent.connections);
     server.set(at.stats_recent_lookups, this.#store.recentLookups.total);
+    const daysLeft = Math.max(0, Math.floor((firstExpiryMs - Date.now()) / DAY_MS));
+    server.set(at.days_until_first_cert_expiring, Math.min(daysLeft, MAX_UINT32));
     this.#updateDns(dns);
   }
 
@@ -123,3 +130,4 @@ export class ProcessStats {
 }
 
 const MAX_UINT32 = 2 ** 32 - 1;
+const DAY_MS = 24 * 3_600_000;

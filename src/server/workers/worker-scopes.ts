@@ -39,12 +39,17 @@ export class WorkerScopes {
   /** Adds a scope for the life of the process. */
   add(prefix: string, layout: Layout<LayoutDefinition>): Scope {
     this.hold([{ prefix, layout }]);
-    return this.#store.scope(this.ref(prefix, layout));
+    return this.scope(prefix, layout);
   }
 
   /** Returns a scope that is held. */
   ref(prefix: string, layout: Layout): ScopeRef {
     return this.#all[statScopeKey(prefix, layout)]!;
+  }
+
+  /** Returns the primary's part of a scope that is held. */
+  scope(prefix: string, layout: Layout): Scope {
+    return this.#store.scope(this.ref(prefix, layout));
   }
 
   /** New stats begin at 0. Throws, with nothing held, when a stat of another kind has one of the names. */

@@ -18,6 +18,12 @@ export const TlsStats = defineLayout({
   ocsp_staple_requests: 'counter',
 });
 
+/** Scopes `listener.<address or stat_prefix>.ssl.certificate.<name>.` and `cluster.<name>.ssl.certificate.<name>.` */
+export const CertificateStats = defineLayout({ expiration_unix_time_seconds: 'own_gauge' });
+
+/** Scopes `sds.<name>.`, beside the stats of the subscription. */
+export const SecretStats = defineLayout({ key_rotation_failed: 'counter' });
+
 /** Scopes `listener.<address or stat_prefix>.server_ssl_socket_factory.` and `cluster.<name>.client_ssl_socket_factory.` */
 export const TlsFactoryStats = defineLayout({
   ssl_context_update_by_sds: 'counter',

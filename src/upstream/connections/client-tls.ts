@@ -2,6 +2,7 @@
 
 import { isIP } from 'node:net';
 import type { Transport } from '../../io/transport/transport.js';
+import { TlsFactoryStats } from '../../stats/layouts/tls.js';
 import type { ThreadStats } from '../../stats/thread-stats.js';
 import { TlsHandshake } from '../../tls/handshake.js';
 import { HandshakeStats } from '../../tls/handshake-stats.js';
@@ -15,7 +16,11 @@ export class ClientTls {
 
   constructor(settings: ClusterTls, stats: ThreadStats) {
     this.#settings = settings;
-    this.#stats = new HandshakeStats(stats.scope(settings.scope), stats, settings.scope.prefix);
+    const { factoryScope, scope } = settings;
+    this.#stats = new HandshakeStats(stats.scope(scope), stats, scope.prefix, {
+      scope: stats.scope(factoryScope),
+      notReady: TlsFactoryStats.at.upstream_context_secrets_not_ready,
+    });
   }
 
   /** Begins the handshake of a connection to `host`, which may not be connected yet. */

@@ -22,7 +22,7 @@ import type {
   TerminalNetworkFilter,
 } from '../../listener/network-filter.js';
 import type { ServerTls } from '../../listener/server-tls.js';
-import { TlsStats } from '../../stats/layouts/tls.js';
+import { TlsFactoryStats, TlsStats } from '../../stats/layouts/tls.js';
 import { HandshakeStats } from '../../tls/handshake-stats.js';
 import type {
   ChainSnapshot,
@@ -127,11 +127,15 @@ export class ChainBuilder {
   #tls({ context, timeoutMs }: ChainTls, statToken: string): ServerTls {
     const { stats, timers } = this.#context;
     const prefix = `listener.${statToken}.ssl.`;
+    const factory = {
+      scope: this.#context.scope(`listener.${statToken}.server_ssl_socket_factory.`, TlsFactoryStats),
+      notReady: TlsFactoryStats.at.downstream_context_secrets_not_ready,
+    };
     return {
       context,
       timeoutMs,
       timers,
-      stats: new HandshakeStats(this.#context.scope(prefix, TlsStats), stats, prefix),
+      stats: new HandshakeStats(this.#context.scope(prefix, TlsStats), stats, prefix, factory),
     };
   }
 

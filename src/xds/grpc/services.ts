@@ -13,6 +13,7 @@ const SERVICES: { readonly [type in ResourceType]: readonly [service: string, re
   'virtual-host': ['route.v3.VirtualHostDiscoveryService', 'VirtualHosts'],
   runtime: ['runtime.v3.RuntimeDiscoveryService', 'Runtime'],
   'extension-config': ['extension.v3.ExtensionConfigDiscoveryService', 'ExtensionConfigs'],
+  secret: ['secret.v3.SecretDiscoveryService', 'Secrets'],
 };
 
 /** Returns the method of a stream for one type, or of the aggregated stream. */

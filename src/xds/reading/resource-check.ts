@@ -104,7 +104,13 @@ export class ResourceCheck {
   /** Decodes and checks a message on its own, without checks that depend on its meaning. */
   decode(name: string, raw: unknown, source: Source, path: Path): Decoded {
     const problems = new Problems([within(source, path)]);
-    const decoder = new Decoder(this.#schema, problems, this.#settings.unknownFields, source.size + MAX_EXPANSION);
+    const decoder = new Decoder(
+      this.#schema,
+      problems,
+      this.#settings.unknownFields,
+      source.size + MAX_EXPANSION,
+      this.#message === SECRET,
+    );
     const message = decoder.decode(name, raw);
     decoder.noteUnknown(unknownBelow(source, path));
     const features = new FeatureUse(problems, this.#settings.featureKeys, this.#settings.features);
@@ -236,6 +242,7 @@ export class ResourceCheck {
 }
 
 const ENDPOINTS = 'envoy.config.endpoint.v3.ClusterLoadAssignment';
+const SECRET = 'envoy.extensions.transport_sockets.tls.v3.Secret';
 const VIRTUAL_HOST = 'envoy.config.route.v3.VirtualHost';
 
 /** Restores an invalid value, so that the refused message shows it. */

@@ -38,6 +38,7 @@ const SERVICES: { readonly [type in ResourceType]: readonly [string, string] } =
   'virtual-host': ['envoy.service.route.v3.VirtualHostDiscoveryService', 'VirtualHosts'],
   runtime: ['envoy.service.runtime.v3.RuntimeDiscoveryService', 'Runtime'],
   'extension-config': ['envoy.service.extension.v3.ExtensionConfigDiscoveryService', 'ExtensionConfigs'],
+  secret: ['envoy.service.secret.v3.SecretDiscoveryService', 'Secrets'],
 };
 const AGGREGATED = `${DISCOVERY}.AggregatedDiscoveryService`;
 

@@ -72,5 +72,5 @@ t.test('a secret without the part that a context needs is refused', async (t) =>
   const common = { tls_certificate_sds_secret_configs, validation_context_sds_secret_config: { name: 'certificate' } };
   const baton = await start(t, { command: undefined }, common, [CERTIFICATE], 'spawned');
   t.equal((await baton.exited).code, 1);
-  t.match(baton.stderr, /static secret 'certificate' has no validation_context/);
+  t.match(baton.stderr, /the secret 'certificate' has no validation_context/);
 });

@@ -70,7 +70,7 @@ export class Clusters {
         runtime: new Runtime(),
         policies: new ExtensionRegistry(EXTENSIONS),
         locality: undefined,
-        tls: new TlsContexts(loadShim(), []),
+        tls: new TlsContexts(loadShim(), store, []),
         now: () => this.#nowMs,
         checks: this.checks,
         outlierEvents: { write: (event) => this.outlierEvents.push(event) },

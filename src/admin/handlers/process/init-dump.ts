@@ -33,6 +33,11 @@ function* elements(views: Iterable<UnreadyView>, isSelected: (view: UnreadyView)
 }
 
 function elementJson({ name, targets }: UnreadyView): string {
-  const target_names = targets.map((target) => `target ${target}`);
+  const target_names = targets.map((target) => `${isShared(target) ? 'shared target' : 'target'} ${target}`);
   return prettyJson({ name: `init manager ${name}`, target_names }, 2);
+}
+
+/** As Envoy calls secrets: several listeners and clusters may wait for the same one. */
+function isShared(target: string): boolean {
+  return target.startsWith('SdsApi ');
 }

@@ -115,6 +115,7 @@ const NAME_FIELDS: readonly (readonly [source: Path, name: Path])[] = [
     ['rtds_layer', 'name'],
   ],
   [['config_discovery', 'config_source'], ['name']],
+  [['sds_config'], ['name']],
 ];
 
 function checkWatch({ path_config_source: file }: ConfigSource, path: Path, problems: Problems): void {

@@ -32,7 +32,7 @@ const COMMON: ImplementedTable = {
   },
   [`${TLS}.SdsSecretConfig`]: {
     name: true,
-    sds_config: refused('secrets are not discovered: put the secret in static_resources.secrets, or in the context'),
+    sds_config: true,
   },
 };
 

@@ -3,8 +3,10 @@
 // The engine is in the native shim; src/tls makes its contexts, and listeners and connections to hosts use them.
 
 import type { CommonTlsContext, DownstreamTlsContext, UpstreamTlsContext } from '../../../config/generated/api.js';
-import { clientSettings, inlineSecrets, serverSettings } from '../../../tls/context-settings.js';
-import { checkSettings } from '../../../tls/tls-contexts.js';
+import { loadShim, type TlsContextSettings } from '../../../io/shim.js';
+import { engineMistake } from '../../../tls/context-mistake.js';
+import { clientSettings, serverSettings } from '../../../tls/context-settings.js';
+import { inlineSecrets } from '../../../tls/secrets/context-secrets.js';
 import { validationMistake } from '../../../tls/validation.js';
 import type { NamedExtension } from '../../factories.js';
 import { messageOf, type Report } from '../../sdk.js';
@@ -26,8 +28,8 @@ export const downstreamTls: NamedExtension = {
       report('common_tls_context', 'a server needs a certificate: set tls_certificates');
       return;
     }
-    if (!checkValidation(common, report) || named.length > 0) return;
-    check(report, () => checkSettings(serverSettings(context, inlineSecrets(common), [])));
+    if (!checkValidation(common, report)) return;
+    check(report, () => serverSettings(context, inlineSecrets({ common }), []));
   },
 };
 
@@ -44,8 +46,8 @@ export const upstreamTls: NamedExtension = {
       report('common_tls_context', 'a client presents one certificate: leave the others out');
       return;
     }
-    if (!checkValidation(common, report) || named.length > 0) return;
-    check(report, () => checkSettings(clientSettings(context, inlineSecrets(common))));
+    if (!checkValidation(common, report)) return;
+    check(report, () => clientSettings(context, inlineSecrets({ common })));
   },
 };
 
@@ -56,10 +58,10 @@ function checkValidation({ validation_context: context }: CommonTlsContext, repo
   return mistake === undefined;
 }
 
-/** Reports what the native engine refuses. Unreadable files are reported with their DataSource. */
-function check(report: Report, refused: () => ReturnType<typeof checkSettings>): void {
+/** Reports what the native engine refuses in the settings of the known secrets. Unreadable files are reported with their DataSource. */
+function check(report: Report, settingsOf: () => TlsContextSettings): void {
   try {
-    const mistake = refused();
+    const mistake = engineMistake(loadShim(), settingsOf());
     if (mistake !== undefined) report(mistake.path, mistake.message);
   } catch (error) {
     report('common_tls_context', messageOf(error));

@@ -1,15 +1,16 @@
 // The dumps of /config_dump, from the configuration that the server runs with.
 
-import type { ConfigDump, DumpResource } from '../../../admin/config-dump/config-dump.js';
+import type { ConfigDump } from '../../../admin/config-dump/config-dump.js';
 import type { JsonObject } from '../../../admin/json.js';
-import type { Bootstrap, Secret } from '../../../config/generated/api.js';
+import type { Bootstrap } from '../../../config/generated/api.js';
 import type { RunningConfiguration } from '../../running/running-configuration.js';
 import { clustersDump } from './clusters-dump.js';
-import { any, type Dump, mapped } from './dump.js';
+import type { Dump } from './dump.js';
 import { endpointsDump } from './endpoints-dump.js';
 import { filterConfigsDump } from './filter-configs-dump.js';
 import { listenersDump } from './listeners-dump.js';
 import { routesDump, scopedRoutesDump } from './routes-dump.js';
+import { secretsDump } from './secrets-dump.js';
 
 export interface DumpedConfiguration {
   /** The running bootstrap without secrets, with the complete node. */
@@ -35,7 +36,7 @@ export function configDumps(
     listenersDump(running, listeners, last_updated),
     // Present only with connection managers.
     ...(running.routes.isUsed ? [scopedRoutesDump(running.routes), routesDump(running.routes)] : []),
-    { message: 'SecretsConfigDump', lists: { static_secrets: staticSecrets(secrets, last_updated) } },
+    secretsDump(running.secrets, secrets, last_updated),
   ];
   return dumps.map(complete);
 }
@@ -46,15 +47,4 @@ function complete({ message, fields = {}, lists = {} }: Dump): ConfigDump {
     fields,
     lists: Object.entries(lists).map(([field, resources]) => ({ field, resources })),
   };
-}
-
-function staticSecrets(secrets: readonly Secret[], last_updated: string): Iterable<DumpResource> {
-  return mapped(
-    () => secrets,
-    (secret) => {
-      const { name } = secret;
-      const held = any('envoy.extensions.transport_sockets.tls.v3.Secret', secret);
-      return { name: name ?? '', message: { ...(name !== undefined && { name }), last_updated, secret: held } };
-    },
-  );
 }

@@ -106,8 +106,11 @@ export class ClusterResources {
     return this.#owner.words.read(limitWord(this.block, kind, priority));
   }
 
-  /** Returns cluster.<name>.ssl., adding it for the first version with TLS. Throws a RangeError when memory is short. */
-  tlsScope(): ScopeRef {
+  /**
+   * Returns cluster.<name>.ssl. and cluster.<name>.client_ssl_socket_factory., adding them for the first version with TLS. Throws a
+   * RangeError when memory is short.
+   */
+  tlsScopes(): { readonly ssl: ScopeRef; readonly factory: ScopeRef } {
     if (this.#tlsScopes.length === 0) {
       const { prefix } = this.scope;
       this.#tlsScopes = this.#owner.store.addScopes([
@@ -115,7 +118,7 @@ export class ClusterResources {
         { prefix: `${prefix}client_ssl_socket_factory.`, layout: TlsFactoryStats },
       ]);
     }
-    return this.#tlsScopes[0]!;
+    return { ssl: this.#tlsScopes[0]!, factory: this.#tlsScopes[1]! };
   }
 
   /** Calls `free` when no thread has a snapshot from before this call. */

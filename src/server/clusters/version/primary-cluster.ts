@@ -12,6 +12,7 @@ import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
 import type { Locality } from '../../../upstream/hosts/locality.js';
 import type { LoadBalancingPolicies } from '../../../upstream/load-balancer/policy.js';
 import type { OutlierReport } from '../../../upstream/outliers/outlier-report.js';
+import { InitManager } from '../../init/init-manager.js';
 import { CircuitBreakers } from './circuit-breakers.js';
 import { type DiscoveryContext, type HostDiscovery, hostDiscovery } from './host-discovery.js';
 import { Membership, type MembershipContext } from './membership.js';
@@ -49,6 +50,8 @@ export class PrimaryCluster {
   readonly breakers: CircuitBreakers;
   readonly membership: Membership;
   readonly discovery: HostDiscovery;
+  /** Waits for the secrets of its TLS context: until they arrive, health checks could only fail. */
+  readonly #secrets: InitManager;
   readonly #specVersion: number;
   readonly #resources: VersionResources;
   /** Undefined when the load-balancing policy has none. */
@@ -64,7 +67,8 @@ export class PrimaryCluster {
   ) {
     this.config = config;
     this.origin = origin;
-    this.spec = clusterSpec(config, context.policies, clusterTransports(config, resources, context.tls));
+    this.#secrets = new InitManager(`Cluster ${config.name ?? ''}`);
+    this.spec = clusterSpec(config, context.policies, clusterTransports(config, resources, context.tls, this.#secrets));
     this.#http2Scope = this.spec.http2 !== undefined ? resources.shared.http2Scope() : undefined;
     this.#specVersion = specVersion;
     this.#resources = resources;
@@ -82,10 +86,10 @@ export class PrimaryCluster {
     this.discovery = hostDiscovery(discovery, resources.shared, this.membership, context);
   }
 
-  /** Starts to look for hosts. */
+  /** Starts to look for hosts as soon as its secrets are known, or are not awaited any more. */
   start(): void {
     this.#resources.shared.stats.set(ClusterStats.at.warming_state, 1);
-    this.discovery.start();
+    this.#secrets.wait(() => this.discovery.start());
   }
 
   /** Puts this version into use in place of `former`, the previous one. */
@@ -97,9 +101,15 @@ export class PrimaryCluster {
   /** Called when the version is discarded. */
   stop(): void {
     if (!this.isInitialized) this.#resources.shared.stats.set(ClusterStats.at.warming_state, 0);
+    this.#secrets.wait(() => {});
     this.discovery.stop();
     this.membership.stop();
     this.#resources.release();
+  }
+
+  /** It waits for no secret of a management server. */
+  get hasLocalSecrets(): boolean {
+    return this.#secrets.isLocal;
   }
 
   /** It has looked for hosts. */

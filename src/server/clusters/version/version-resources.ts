@@ -26,6 +26,11 @@ export class VersionResources {
     return this.#store.scope(ref);
   }
 
+  /** Returns the primary's part of a scope of the cluster. */
+  statsOf(ref: ScopeRef): Scope {
+    return this.#store.scope(ref);
+  }
+
   /** Returns this version's share in the gauges of a scope that it has added. */
   share(scope: Scope): GaugeShare {
     const share = new GaugeShare(scope);

@@ -5,15 +5,20 @@ import type { Cluster, UpstreamTlsContext } from '../../../config/generated/api.
 import { unpack } from '../../../config/schema/any.js';
 import type { TlsContexts } from '../../../tls/tls-contexts.js';
 import type { ClusterTls, RequestNames } from '../../../upstream/cluster-config.js';
+import type { InitManager } from '../../init/init-manager.js';
 import type { VersionResources } from './version-resources.js';
 
 const MESSAGE = 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
 
-/** Makes the contexts of a version, which `resources` releases, for ClusterSpec.transports. Throws a BatonError. */
+/**
+ * Makes the contexts of a version, which `resources` releases, for ClusterSpec.transports. `init` waits for their secrets. Throws a
+ * BatonError.
+ */
 export function clusterTransports(
   config: Cluster,
   resources: VersionResources,
   contexts: TlsContexts,
+  init: InitManager,
 ): (ClusterTls | null)[] {
   const sockets = [
     config.transport_socket,
@@ -21,7 +26,7 @@ export function clusterTransports(
   ];
   return sockets.map((socket) => {
     const context: UpstreamTlsContext | undefined = unpack(socket?.typed_config, MESSAGE);
-    return context === undefined ? null : clusterTls(config, context, resources, contexts);
+    return context === undefined ? null : clusterTls(config, context, resources, contexts, init);
   });
 }
 
@@ -30,8 +35,14 @@ function clusterTls(
   context: UpstreamTlsContext,
   resources: VersionResources,
   contexts: TlsContexts,
+  init: InitManager,
 ): ClusterTls {
-  const { number, release } = contexts.client(context);
+  const { factory, ssl } = resources.shared.tlsScopes();
+  const { number, release } = contexts.client(context, {
+    statPrefix: ssl.prefix,
+    factoryStats: resources.statsOf(factory),
+    waitFor: (name, isLocal) => init.add(name, isLocal),
+  });
   resources.whenUnused(release);
   const {
     auto_host_sni: usesHostname = false,
@@ -44,7 +55,8 @@ function clusterTls(
     usesHostname,
     verifiesServerName,
     requestNames: requestNames(config),
-    scope: resources.shared.tlsScope(),
+    scope: ssl,
+    factoryScope: factory,
   };
 }
 

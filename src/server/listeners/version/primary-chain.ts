@@ -54,7 +54,13 @@ export class PrimaryChain implements PublishedItem {
     ]);
     try {
       const context = tlsContextOf(config);
-      this.#tls = context && tls.server(context, config.filter_chain_match?.server_names ?? []);
+      this.#tls =
+        context &&
+        tls.server(context, config.filter_chain_match?.server_names ?? [], {
+          statPrefix: sslPrefix(listener),
+          factoryStats: scopes.scope(factoryPrefix(listener), TlsFactoryStats),
+          waitFor: (name, isLocal) => init.add(name, isLocal),
+        });
       this.#part = parts.create(config, init);
     } catch (error) {
       this.#tls?.release();
@@ -121,11 +127,19 @@ function tlsContextOf({ transport_socket: socket }: FilterChain): DownstreamTlsC
   return config !== undefined && messageNameOf(config['@type']) === TLS ? (config as DownstreamTlsContext) : undefined;
 }
 
-function tlsScopes({ statToken }: ListenerIdentity): ScopeRequest[] {
+function tlsScopes(listener: ListenerIdentity): ScopeRequest[] {
   return [
-    { prefix: `listener.${statToken}.ssl.`, layout: TlsStats },
-    { prefix: `listener.${statToken}.server_ssl_socket_factory.`, layout: TlsFactoryStats },
+    { prefix: sslPrefix(listener), layout: TlsStats },
+    { prefix: factoryPrefix(listener), layout: TlsFactoryStats },
   ];
+}
+
+function sslPrefix({ statToken }: ListenerIdentity): string {
+  return `listener.${statToken}.ssl.`;
+}
+
+function factoryPrefix({ statToken }: ListenerIdentity): string {
+  return `listener.${statToken}.server_ssl_socket_factory.`;
 }
 
 /** Workers need no secrets: the primary has made the context. */

@@ -1,0 +1,28 @@
+// A secret as it may be shown.
+
+import type { DataSource, Secret } from '../../config/generated/api.js';
+import { REDACTED } from '../../config/text/credentials.js';
+
+const REDACTED_BYTES = Buffer.from(REDACTED).toString('base64');
+
+/** Returns the secret without private keys, passwords and ticket keys. */
+export function shownSecret(secret: Secret): Secret {
+  const { session_ticket_keys: tickets, tls_certificate: certificate } = secret;
+  if (tickets !== undefined) return { ...secret, session_ticket_keys: { keys: (tickets.keys ?? []).map(redacted) } };
+  if (certificate === undefined) return secret;
+  const { password, pkcs12, private_key: key, ...rest } = certificate;
+  return {
+    ...secret,
+    tls_certificate: {
+      ...rest,
+      ...(key && { private_key: redacted(key) }),
+      ...(password && { password: redacted(password) }),
+      ...(pkcs12 && { pkcs12: redacted(pkcs12) }),
+    },
+  };
+}
+
+function redacted({ inline_bytes: bytes, inline_string: text }: DataSource): DataSource {
+  if (bytes !== undefined) return { inline_bytes: REDACTED_BYTES };
+  return text === undefined ? { environment_variable: REDACTED } : { inline_string: REDACTED };
+}
