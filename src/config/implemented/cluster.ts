@@ -340,9 +340,9 @@ export const CLUSTER: ImplementedTable = {
     max_inbound_window_update_frames_per_data_frame_sent: true,
     override_stream_error_on_invalid_http_message: true,
     enable_huffman_encoding: true,
+    allow_connect: true,
     stream_error_on_invalid_http_messaging: refused('set override_stream_error_on_invalid_http_message'),
     ...notImplemented(
-      'allow_connect',
       'allow_metadata',
       'custom_settings_parameters',
       'use_oghttp2_codec',

@@ -207,7 +207,7 @@ export const HTTP: ImplementedTable = {
       'suppress_grpc_request_failure_code_stats',
       'upstream_http_filters',
     ),
-    reject_connect_request_early_data: onlyFalse('CONNECT requests are refused in any case: leave it out'),
+    reject_connect_request_early_data: onlyFalse('bytes for a tunnel wait until it is accepted: leave it out'),
   },
   'envoy.extensions.filters.http.header_mutation.v3.HeaderMutation': obeyed(
     'mutations',

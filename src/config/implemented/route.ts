@@ -103,11 +103,13 @@ export const ROUTE: ImplementedTable = {
     query_parameters: true,
     grpc: true,
     tls_context: true,
-    ...notImplemented('connect_matcher', 'path_match_policy', 'dynamic_metadata'),
+    connect_matcher: true,
+    ...notImplemented('path_match_policy', 'dynamic_metadata'),
     cookies: refused('match the header cookie in headers, with safe_regex'),
     filter_state: refused('filters do not set filter state: match a header that a filter sets'),
   },
   'envoy.config.route.v3.RouteMatch.GrpcRouteMatchOptions': {},
+  'envoy.config.route.v3.RouteMatch.ConnectMatcher': {},
   'envoy.config.route.v3.RouteMatch.TlsContextMatchOptions': obeyed('presented', 'validated'),
   'envoy.config.route.v3.HeaderMatcher': obeyed(
     'name',
@@ -239,7 +241,12 @@ export const ROUTE: ImplementedTable = {
   'envoy.config.route.v3.RouteAction.UpgradeConfig': {
     upgrade_type: true,
     enabled: true,
-    ...notImplemented('connect_config'),
+    connect_config: true,
+  },
+  'envoy.config.route.v3.RouteAction.UpgradeConfig.ConnectConfig': obeyed('proxy_protocol_config', 'allow_post'),
+  'envoy.config.core.v3.ProxyProtocolConfig': {
+    version: byValue({ V1: true, V2: true }),
+    ...notImplemented('pass_through_tlvs', 'added_tlvs'),
   },
   'envoy.config.route.v3.RedirectAction': {
     ...obeyed(

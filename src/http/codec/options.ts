@@ -48,6 +48,8 @@ export interface Http2Options {
   /** How requests with '_' in a header name are handled. */
   underscores: 'ALLOW' | 'REJECT_REQUEST' | 'DROP_HEADER';
   usesHuffman: boolean;
+  /** Clients may open tunnels of any protocol, such as WebSocket (RFC 8441). */
+  allowsConnectProtocol: boolean;
   /** Sends PING when the connection has been silent for `intervalMs`, and ends it without an answer after `timeoutMs`; 0: never. */
   keepaliveIntervalMs: number;
   keepaliveTimeoutMs: number;
@@ -71,6 +73,7 @@ export const DEFAULT_HTTP2_OPTIONS: Http2Options = {
   keepsConnectionOnInvalidMessage: false,
   underscores: 'ALLOW',
   usesHuffman: true,
+  allowsConnectProtocol: false,
   keepaliveIntervalMs: 0,
   keepaliveTimeoutMs: 0,
   flushTimeoutMs: 5 * 60_000,

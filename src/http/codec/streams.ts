@@ -38,6 +38,8 @@ export const enum ResetReason {
   InternalError = 6,
   /** This side was asked to end: the same as LocalReset, except that a tunnel is closed gracefully. */
   LocalClose = 7,
+  /** The peer's own connection of a tunnel failed (CONNECT in HTTP/2). */
+  ConnectError = 8,
 }
 
 /** Why a message is invalid: the status to answer with, and a fixed text for logs (response code details). */

@@ -149,7 +149,7 @@ export class ServerConnection
 
   streamFinished(stream: ServerStream): void {
     this.#remove(stream);
-    if (stream.isTunnel) this.#wasTunnelEnded = (stream.info.responseFlags & CLIENT_LEFT) !== 0;
+    if (stream.isTunnel && !this.#isMultiplexed) this.#wasTunnelEnded = (stream.info.responseFlags & CLIENT_LEFT) !== 0;
     this.#pools.streams.release(stream);
     this.clocks.moved();
     if (this.#isMultiplexed) this.#countEnd(stream.info);

@@ -1,5 +1,6 @@
 // The client's end of an HTTP/2 connection.
 
+import { ConnectionHeader, headerKey } from '../../common/text/header-names.js';
 import type { Memory } from '../../io/memory.js';
 import { Http2Stats } from '../../stats/layouts/http.js';
 import { type ClientCodec, type ClientCodecEvents, StreamEnd } from '../codec/connections.js';
@@ -26,6 +27,7 @@ const FIRST_STREAMS = 100;
 const NOT_MODIFIED = 304;
 const NO_CONTENT = 204;
 const SWITCHING_PROTOCOLS = 101;
+const OK = 200;
 
 export class H2ClientCodec extends H2Connection implements ClientCodec {
   readonly #pool: StepPool<H2ClientStream>;
@@ -138,6 +140,8 @@ export class H2ClientCodec extends H2Connection implements ClientCodec {
     }
     stream.head = head;
     stream.hasReceivedHead = true;
+    stream.isTunnel = stream.isUpgrade ? status === OK : stream.isConnect && status < 300;
+    if (stream.isTunnel) becomeTunnel(head, stream);
     const hasBody = !stream.isHeadRequest && status !== NO_CONTENT && status !== NOT_MODIFIED;
     if (hasBody && head.bodyKind === BodyKind.Length) {
       stream.expectedBytes = head.contentLength;
@@ -180,13 +184,19 @@ export class H2ClientCodec extends H2Connection implements ClientCodec {
   override settle(stream: H2Stream): void {
     if (!stream.isEndReceived || stream.held !== undefined || !stream.isOpen) return;
     if (stream.isEndSent) this.closeStream(stream);
-    else this.resetStream(stream, ErrorCode.Cancel);
+    else if (!stream.isTunnel) this.resetStream(stream, ErrorCode.Cancel);
   }
 
   protected override onStreamClosed(stream: H2Stream): void {
     const end = stream.isEndReceived ? StreamEnd.Complete : StreamEnd.Abandoned;
     this.#pool.release(stream as H2ClientStream);
     if (!this.isClosed) this.#events.onStreamComplete(true, end);
+  }
+
+  /** As in Envoy, a host that finds a request wrong violates the protocol itself. */
+  protected override resetReason(code: ErrorCode): ResetReason {
+    if (code === ErrorCode.ConnectError) return ResetReason.ConnectError;
+    return code === ErrorCode.ProtocolError ? ResetReason.ProtocolError : super.resetReason(code);
   }
 
   protected override onGoAway(lastStreamId: number): void {
@@ -220,4 +230,18 @@ export class H2ClientCodec extends H2Connection implements ClientCodec {
   protected override onFailed(error: CodecError): void {
     this.#events.onProtocolError(error);
   }
+}
+
+const UPGRADE = headerKey('upgrade');
+const CONNECTION = headerKey('connection');
+
+/** Completes the head of a response that accepts a tunnel: its body is raw, and an upgrade has the answer of HTTP/1.1, as in Envoy. */
+function becomeTunnel(head: HeaderBlock, { isUpgrade, upgradeType }: H2ClientStream): void {
+  head.removeId(ConnectionHeader.ContentLength);
+  head.bodyKind = BodyKind.None;
+  if (!isUpgrade) return;
+  head.status = SWITCHING_PROTOCOLS;
+  head.upgrade = true;
+  head.add(UPGRADE, upgradeType);
+  head.add(CONNECTION, 'upgrade');
 }

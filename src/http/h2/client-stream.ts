@@ -1,15 +1,19 @@
 // The client's end of a stream: a request that is sent, and its response.
 
 import { Protocol } from '../../access-log/stream/stream-info.js';
+import { ConnectionHeader } from '../../common/text/header-names.js';
 import type { RequestEncoder, ResponseDecoder } from '../codec/streams.js';
 import { type HeaderBlock, Method } from '../headers/header-block.js';
 import { Section } from './head-builder.js';
+import { isUpgradeRequest } from './head-writer.js';
 import { H2Stream } from './stream.js';
 
 export class H2ClientStream extends H2Stream implements RequestEncoder {
   declare decoder: ResponseDecoder | undefined;
   /** The response has no body, whatever its content-length is. */
   isHeadRequest = false;
+  /** Of an upgrade. */
+  upgradeType = '';
 
   get protocol(): Protocol {
     return Protocol.Http2;
@@ -17,11 +21,20 @@ export class H2ClientStream extends H2Stream implements RequestEncoder {
 
   headers(headers: HeaderBlock, endStream: boolean): void {
     if (!this.isOpen || this.hasSentHead) return;
-    if (headers.upgrade || headers.method === Method.Connect) return this.carrier.refuseTunnel(this);
+    const asksForUpgrade = headers.upgrade;
+    this.isUpgrade = isUpgradeRequest(headers);
+    this.isConnect = headers.method === Method.Connect;
+    if (asksForUpgrade && headers.contentLength > 0) return this.carrier.refuseTunnel(this);
+    if (this.isUpgrade) {
+      this.upgradeType = headers.value(headers.findId(ConnectionHeader.Upgrade));
+      headers.removeId(ConnectionHeader.ContentLength);
+    }
     this.hasSentHead = true;
     this.isHeadRequest = headers.method === Method.Head;
-    if (endStream) this.isEndQueued = true;
-    this.carrier.sendHead(this, headers, Section.Request, endStream);
+    // Without the field, which a filter has removed, nothing follows an upgrade's head.
+    const isEnd = endStream || (asksForUpgrade && !this.isUpgrade);
+    if (isEnd) this.isEndQueued = true;
+    this.carrier.sendHead(this, headers, Section.Request, isEnd);
   }
 
   protected override onEndQueued(): void {

@@ -258,6 +258,11 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
     this.fail(ErrorCode.EnhanceYourCalm, 'flood', error);
   }
 
+  /** What a reset by the peer means. */
+  protected resetReason(code: ErrorCode): ResetReason {
+    return code === ErrorCode.RefusedStream ? ResetReason.RefusedStream : ResetReason.RemoteReset;
+  }
+
   /** The last stream of the peer that was handled, for GOAWAY. */
   protected abstract readonly lastPeerStream: number;
 
@@ -415,7 +420,7 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
    */
   protected decodeSection(at: number, end: number, head: HeaderBlock, section: Section): number | undefined {
     const { builder } = this.shared;
-    builder.begin(head, section, this.options.maxHeadBytes, this.options.maxHeaders);
+    builder.begin(head, section, this.options);
     if (!this.#decoder.decode(at, end, builder)) {
       this.fail(ErrorCode.CompressionError, '');
       return undefined;
@@ -473,10 +478,7 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
     this.stats.increment(Http2Stats.at.rx_reset);
     const { decoder } = stream;
     stream.decoder = undefined;
-    decoder?.onReset(
-      code === ErrorCode.RefusedStream ? ResetReason.RefusedStream : ResetReason.RemoteReset,
-      REMOTE_RESET,
-    );
+    decoder?.onReset(this.resetReason(code), REMOTE_RESET);
     this.closeStream(stream);
   }
 

@@ -69,6 +69,8 @@ export function errorCodeOf(reason: ResetReason): ErrorCode {
       return ErrorCode.ProtocolError;
     case ResetReason.RefusedStream:
       return ErrorCode.RefusedStream;
+    case ResetReason.ConnectError:
+      return ErrorCode.ConnectError;
     case ResetReason.RemoteReset:
     case ResetReason.ConnectionTermination:
     case ResetReason.LocalReset:

@@ -2,6 +2,7 @@
 
 import { ConnectionHeader, headerKey, knownHeader } from '../../common/text/header-names.js';
 import type { Memory } from '../../io/memory.js';
+import type { Http2Options } from '../codec/options.js';
 import { Char, spanEnd, TOKEN } from '../h1/head/characters.js';
 import { methodOf } from '../h1/head/method.js';
 import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
@@ -57,19 +58,24 @@ export class HeadBuilder implements FieldSink {
   /** An ordinary field has occurred. */
   #hasFields = false;
   #isPathAsterisk = false;
+  #allowsProtocol = false;
+  /** The value of :protocol. */
+  #protocolStart = 0;
+  #protocolEnd = 0;
 
   constructor(memory: Memory) {
     this.#memory = memory;
   }
 
   /** Starts a section whose fields are added to `head`. */
-  begin(head: HeaderBlock, section: Section, maxBytes: number, maxFields: number): void {
+  begin(head: HeaderBlock, section: Section, limits: HeadLimits): void {
     this.error = SectionError.None;
     this.isFull = false;
     this.#head = head;
     this.#section = section;
-    this.#maxBytes = maxBytes;
-    this.#maxFields = maxFields;
+    this.#maxBytes = limits.maxHeadBytes;
+    this.#maxFields = limits.maxHeaders;
+    this.#allowsProtocol = limits.allowsConnectProtocol;
     this.#bytes = this.#fields = this.#cookies = this.#pseudo = 0;
     this.#hasFields = this.#isPathAsterisk = false;
   }
@@ -185,6 +191,11 @@ export class HeadBuilder implements FieldSink {
       case FieldKind.Scheme:
         if (!isRequestScheme(bytes, valueStart, valueEnd)) break;
         return;
+      case FieldKind.Protocol:
+        if (!this.#allowsProtocol || valueEnd === valueStart || !isToken(bytes, valueStart, valueEnd)) break;
+        this.#protocolStart = valueStart;
+        this.#protocolEnd = valueEnd;
+        return;
       case FieldKind.Status: {
         const status = valueEnd - valueStart === 3 ? lengthOf(bytes, valueStart, valueEnd) : -1;
         if (status < 100) break;
@@ -200,7 +211,12 @@ export class HeadBuilder implements FieldSink {
     const head = this.#head;
     const has = this.#pseudo;
     if ((has & bit(FieldKind.Method)) === 0) return false;
+    const isExtended = (has & bit(FieldKind.Protocol)) !== 0;
+    if (isExtended && head.method !== Method.Connect) return false;
     if (head.method === Method.Connect) {
+      // Its body is a tunnel.
+      if (head.bodyKind !== BodyKind.None) return false;
+      if (isExtended) return this.#becomeUpgrade();
       if ((has & (bit(FieldKind.Path) | bit(FieldKind.Scheme))) !== 0 || (has & bit(FieldKind.Authority)) === 0)
         return false;
       const host = head.findId(ConnectionHeader.Host);
@@ -208,12 +224,34 @@ export class HeadBuilder implements FieldSink {
       head.pathEnd = head.valueEnd(host);
       return true;
     }
+    return this.#hasTarget();
+  }
+
+  #hasTarget(): boolean {
+    const head = this.#head;
     const required = bit(FieldKind.Path) | bit(FieldKind.Scheme);
-    if ((has & required) !== required || !head.mayHave(ConnectionHeader.Host)) return false;
+    if ((this.#pseudo & required) !== required || !head.mayHave(ConnectionHeader.Host)) return false;
     if (this.#memory.bytes[head.pathStart] === Char.Slash) return true;
     return this.#isPathAsterisk && head.method === Method.Options;
   }
+
+  /** An extended CONNECT (RFC 8441) becomes the upgrade that HTTP/1.1 would have, as in Envoy. */
+  #becomeUpgrade(): boolean {
+    if (!this.#hasTarget()) return false;
+    const head = this.#head;
+    head.upgrade = true;
+    head.setMethod(Method.Get, 'GET');
+    const length = this.#protocolEnd - this.#protocolStart;
+    const at = beginLine(head, UPGRADE_KEY, length);
+    head.memory.copy(at, this.#protocolStart, this.#protocolEnd);
+    endLine(head, UPGRADE_KEY, at, at + length);
+    head.add(CONNECTION_KEY, 'upgrade');
+    return true;
+  }
 }
+
+/** The options that limit a section. */
+export type HeadLimits = Pick<Http2Options, 'maxHeadBytes' | 'maxHeaders' | 'allowsConnectProtocol'>;
 
 function bit(kind: number): number {
   return 1 << (kind - FieldKind.Authority);
@@ -275,4 +313,6 @@ function joinCookies(head: HeaderBlock): void {
 }
 
 const COOKIE_KEY = headerKey('cookie');
+const UPGRADE_KEY = headerKey('upgrade');
+const CONNECTION_KEY = headerKey('connection');
 const SEPARATOR = new TextEncoder().encode('; ');

@@ -1,6 +1,6 @@
 // Encodes header sections as HEADERS and CONTINUATION frames.
 
-import { ConnectionHeader } from '../../common/text/header-names.js';
+import { ConnectionHeader, OTHER_HEADER } from '../../common/text/header-names.js';
 import type { Memory } from '../../io/memory.js';
 import type { ByteSink } from '../codec/streams.js';
 import { type HeaderBlock, Method } from '../headers/header-block.js';
@@ -25,6 +25,10 @@ const SKIPPED_IN_TRAILERS =
 
 /** The pseudo-headers of a request, each with its overhead. */
 const PSEUDO_BYTES = 4 * FIELD_OVERHEAD;
+/** The additional texts of an extended CONNECT (RFC 8441), which an upgrade becomes. */
+const CONNECT = 'CONNECT';
+const PROTOCOL = ':protocol';
+const CONNECT_BYTES = CONNECT.length + PROTOCOL.length + FIELD_OVERHEAD;
 
 /** Sends `headers` on a stream. Throws NoRoomError. Returns the number of frames. */
 export function sendSection(
@@ -38,10 +42,14 @@ export function sendSection(
   maxFrameBytes: number,
   scheme: 'http' | 'https',
 ): number {
-  const start = memory.scratch(boundOf(headers) + FRAME_HEADER_BYTES);
+  const isUpgrade = section === Section.Request && isUpgradeRequest(headers);
+  // Before the block, which takes the rest of the scratch.
+  const texts = isUpgrade ? headers.writeText(CONNECT + PROTOCOL) : 0;
+  const start = memory.scratch(boundOf(headers) + (isUpgrade ? CONNECT_BYTES : 0) + FRAME_HEADER_BYTES);
   const block = start + FRAME_HEADER_BYTES;
   let end = encoder.begin(block);
   if (section === Section.Response) end = encoder.status(end, headers.status);
+  else if (isUpgrade) end = writeConnect(encoder, end, headers, scheme, texts);
   else if (section === Section.Request) end = writeRequestLine(encoder, end, headers, scheme);
   end = writeFields(encoder, end, headers, section);
   if (!memory.isScratchFull) memory.withdrawScratch(end);
@@ -83,18 +91,46 @@ function boundOf(headers: HeaderBlock): number {
 }
 
 function writeRequestLine(encoder: HpackEncoder, to: number, headers: HeaderBlock, scheme: 'http' | 'https'): number {
-  const { methodStart, methodEnd, pathStart, pathEnd } = headers;
-  const { bytes } = headers.memory;
+  const { methodStart, methodEnd } = headers;
   if (headers.method === Method.Get) to = encoder.indexed(to, StaticIndex.MethodGet);
   else if (headers.method === Method.Post) to = encoder.indexed(to, StaticIndex.MethodPost);
   else to = encoder.pseudo(to, StaticIndex.MethodGet, methodStart, methodEnd);
-  if (headers.method !== Method.Connect) {
-    if (pathEnd - pathStart === 1 && bytes[pathStart] === 47) to = encoder.indexed(to, StaticIndex.Path);
-    else to = encoder.pseudo(to, StaticIndex.Path, pathStart, pathEnd);
-    to = encoder.indexed(to, scheme === 'https' ? StaticIndex.SchemeHttps : StaticIndex.SchemeHttp);
-  }
+  if (headers.method !== Method.Connect) to = writeTarget(encoder, to, headers, scheme);
+  return writeAuthority(encoder, to, headers);
+}
+
+function writeTarget(encoder: HpackEncoder, to: number, headers: HeaderBlock, scheme: 'http' | 'https'): number {
+  const { pathStart, pathEnd } = headers;
+  if (pathEnd - pathStart === 1 && headers.memory.bytes[pathStart] === 47) to = encoder.indexed(to, StaticIndex.Path);
+  else to = encoder.pseudo(to, StaticIndex.Path, pathStart, pathEnd);
+  return encoder.indexed(to, scheme === 'https' ? StaticIndex.SchemeHttps : StaticIndex.SchemeHttp);
+}
+
+function writeAuthority(encoder: HpackEncoder, to: number, headers: HeaderBlock): number {
   const host = headers.findId(ConnectionHeader.Host);
   return host < 0 ? to : encoder.authority(to, headers.valueStart(host), headers.valueEnd(host));
+}
+
+/** Returns whether a request asks for an upgrade. A filter may have removed the field. */
+export function isUpgradeRequest(headers: HeaderBlock): boolean {
+  return headers.upgrade && headers.findId(ConnectionHeader.Upgrade) >= 0;
+}
+
+/** `texts`: the offset of CONNECT and PROTOCOL. */
+function writeConnect(
+  encoder: HpackEncoder,
+  to: number,
+  headers: HeaderBlock,
+  scheme: 'http' | 'https',
+  texts: number,
+): number {
+  const name = texts + CONNECT.length;
+  const upgrade = headers.findId(ConnectionHeader.Upgrade);
+  to = encoder.pseudo(to, StaticIndex.MethodGet, texts, name);
+  to = writeTarget(encoder, to, headers, scheme);
+  to = writeAuthority(encoder, to, headers);
+  const end = name + PROTOCOL.length;
+  return encoder.field(to, OTHER_HEADER, name, end, headers.valueStart(upgrade), headers.valueEnd(upgrade));
 }
 
 function writeFields(encoder: HpackEncoder, to: number, headers: HeaderBlock, section: Section): number {

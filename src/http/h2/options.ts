@@ -22,6 +22,7 @@ export function http2Options(config: Http2ProtocolOptions | undefined, limits: H
       config?.max_inbound_window_update_frames_per_data_frame_sent ?? standard.maxWindowUpdatesPerDataFrame,
     keepsConnectionOnInvalidMessage:
       config?.override_stream_error_on_invalid_http_message ?? standard.keepsConnectionOnInvalidMessage,
+    allowsConnectProtocol: config?.allow_connect ?? standard.allowsConnectProtocol,
     usesHuffman: config?.enable_huffman_encoding ?? standard.usesHuffman,
     keepaliveIntervalMs: durationMs(config?.connection_keepalive?.interval, 0),
     keepaliveTimeoutMs: durationMs(config?.connection_keepalive?.timeout, 0),

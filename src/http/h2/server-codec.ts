@@ -5,7 +5,7 @@ import { Http2Stats } from '../../stats/layouts/http.js';
 import { ExchangeEnd, type ServerCodec, type ServerCodecEvents } from '../codec/connections.js';
 import type { Http2Options } from '../codec/options.js';
 import { type ByteSink, type CodecError, type RequestDecoder, ResetReason } from '../codec/streams.js';
-import { BodyKind, type HeaderBlock } from '../headers/header-block.js';
+import { BodyKind, type HeaderBlock, Method } from '../headers/header-block.js';
 import { dropUnderscoredNames, hasUnderscoredNames } from '../normalization/header-underscores.js';
 import type { StepPool } from '../step-pool.js';
 import { isPlainPath } from './characters.js';
@@ -166,6 +166,8 @@ export class H2ServerCodec extends H2Connection implements ServerCodec {
     stream.head = head;
     stream.hasReceivedHead = true;
     stream.isEndReceived = endStream;
+    stream.isUpgrade = head.upgrade;
+    stream.isConnect = head.method === Method.Connect;
     if (head.bodyKind === BodyKind.Length) {
       stream.expectedBytes = head.contentLength;
       if (error === SectionError.None && endStream && head.contentLength > 0) error = SectionError.InvalidMessage;
@@ -231,7 +233,7 @@ export class H2ServerCodec extends H2Connection implements ServerCodec {
   }
 
   override settle(stream: H2Stream): void {
-    if (!stream.isEndSent || !stream.isOpen) return;
+    if (!stream.isEndSent || !stream.isOpen || stream.isHalfClosed) return;
     if (stream.isEndReceived) this.closeStream(stream);
     // RFC 9113, section 8.1: the rest of the request is not needed.
     else this.resetStream(stream, ErrorCode.NoError);

@@ -60,7 +60,7 @@ export function ownSettings(options: Http2Options, isServer: boolean): [Setting,
   const settings: [Setting, number][] = isServer ? [] : [[Setting.EnablePush, 0]];
   settings.push(
     [Setting.HeaderTableSize, options.tableBytes],
-    [Setting.EnableConnectProtocol, 0],
+    [Setting.EnableConnectProtocol, options.allowsConnectProtocol ? 1 : 0],
     [Setting.MaxConcurrentStreams, options.maxStreams],
     [Setting.InitialWindowSize, options.streamWindow],
   );

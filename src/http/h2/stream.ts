@@ -21,7 +21,7 @@ export interface StreamCarrier {
   consumed(stream: H2Stream, length: number): void;
   /** Called when the last held bytes have been delivered, or when a direction has ended. */
   settle(stream: H2Stream): void;
-  /** Resets a request for a tunnel, which is not implemented. */
+  /** Refuses an upgrade that has a body: the host could not tell it from the tunnel. */
   refuseTunnel(stream: H2Stream): void;
   /** Returns an empty head, which the caller drops. */
   newHead(): HeaderBlock;
@@ -38,6 +38,14 @@ export abstract class H2Stream {
   head: HeaderBlock | undefined;
   /** It is in the connection's table of streams. */
   isOpen = false;
+
+  /** The request asks for an upgrade, as an extended CONNECT; it is a CONNECT. */
+  isUpgrade = false;
+  isConnect = false;
+  /** The host has accepted: both directions carry raw bytes, and end one by one. */
+  isTunnel = false;
+  /** This side has ended its direction of a tunnel while the peer goes on. */
+  isHalfClosed = false;
 
   // ── Sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -83,6 +91,7 @@ export abstract class H2Stream {
     this.isOpen = true;
     this.sendWindow = sendWindow;
     this.hasSentHead = this.isEndQueued = this.isEndSent = this.isBlocked = this.isWaiting = false;
+    this.isUpgrade = this.isConnect = this.isTunnel = this.isHalfClosed = false;
     this.stuckBytes = -1;
     this.receiveWindow = receiveWindow;
     this.consumedBytes = 0;
@@ -139,7 +148,7 @@ export abstract class H2Stream {
   resumeReading(): void {
     if (!this.#isPaused) return;
     this.#isPaused = false;
-    this.#deliverHeld();
+    this.deliverHeld();
   }
 
   // ── Delivery of the received body ────────────────────────────────────────────────────────────────────────────────
@@ -152,7 +161,7 @@ export abstract class H2Stream {
       this.carrier.consumed(this, length);
       return true;
     }
-    if (this.#isPaused || this.held !== undefined || this.#isDelivering) {
+    if (this.#mustHold) {
       this.held ??= this.carrier.newQueue();
       return length === 0 || this.held.append(offset, length);
     }
@@ -164,7 +173,7 @@ export abstract class H2Stream {
   /** Delivers trailers behind the body. Takes over `trailers`. Returns false if there is no room for them. */
   receiveTrailers(trailers: HeaderBlock): boolean {
     const { decoder } = this;
-    if (decoder !== undefined && (this.#isPaused || this.held !== undefined || this.#isDelivering)) {
+    if (decoder !== undefined && this.#mustHold) {
       this.held ??= this.carrier.newQueue();
       this.heldTrailers = trailers;
       return trailers.retain();
@@ -174,12 +183,21 @@ export abstract class H2Stream {
     return true;
   }
 
+  /** The body is for a tunnel that is not accepted yet. The other side could read it as another request. */
+  protected get awaitsTunnel(): boolean {
+    return false;
+  }
+
+  get #mustHold(): boolean {
+    return this.#isPaused || this.held !== undefined || this.#isDelivering || this.awaitsTunnel;
+  }
+
   /** Bytes of the arena that wait here. */
   get retainedBytes(): number {
     return (this.held?.retainedBytes ?? 0) + (this.queue?.retainedBytes ?? 0);
   }
 
-  #deliverHeld(): void {
+  protected deliverHeld(): void {
     if (this.held === undefined || this.#isDelivering) return;
     this.#isDelivering = true;
     try {
@@ -190,7 +208,7 @@ export abstract class H2Stream {
   }
 
   #deliverAll(held: HeldBytes): void {
-    while (!this.#isPaused && this.isOpen) {
+    while (!this.#isPaused && !this.awaitsTunnel && this.isOpen) {
       if (held.isEmpty) {
         this.held = undefined;
         this.#deliverEnd(held);

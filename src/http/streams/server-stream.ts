@@ -33,6 +33,7 @@ import { idleTooLong, LATE_REQUEST, lastedTooLong, REFUSED_UPGRADE } from './str
 import { Elapsed, StreamClocks } from './stream-clocks.js';
 import { type FilteredStream, StreamFilters } from './stream-filters.js';
 import { StreamRouting } from './stream-routing.js';
+import { acceptsTunnel, asksForTunnel } from './upgrade.js';
 
 const logger = getLogger('http');
 
@@ -95,6 +96,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #isRequestForwarded = false;
   /** The host has ended its direction of a tunnel; the client's goes on. */
   #isHalfClosed = false;
+  #isTunnel = false;
   /** The request was invalid, possibly in its framing: no other is read after it. */
   #endsConnection = false;
   /** The response repeats the x-request-id: as in Envoy also for internal requests with x-envoy-force-trace. */
@@ -128,7 +130,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#hasResponseHead = false;
     this.#isReplyingLocally = false;
     this.#isRequestForwarded = false;
-    this.#isHalfClosed = false;
+    this.#isHalfClosed = this.#isTunnel = false;
     this.#endsConnection = false;
     this.#returnsRequestId = this.manager.options.returnsRequestId;
     this.#flow.begin(encoder);
@@ -162,7 +164,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   /** Raw bytes pass in both directions, which end one by one. */
   get isTunnel(): boolean {
-    return this.info.responseCode === SWITCHING_PROTOCOLS;
+    return this.#isTunnel;
   }
 
   /** Bytes of the request that are held in memory. */
@@ -228,19 +230,16 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       info.inferredRemoteAddress = client.includes(':') ? `[${client}]:0` : `${client}:0`;
     }
     this.isInternal = headers.findId(INTERNAL) >= 0;
-    const asksForUpgrade = headers.upgrade;
     // As in Envoy, routes and filters do not see hop-by-hop headers, except those of an upgrade, which they may match.
-    if (!asksForUpgrade) {
+    if (!headers.upgrade) {
       removeHopByHop(headers, false);
       // The codec of the upstream connection does its own framing.
       if (headers.bodyKind === BodyKind.Chunked) headers.removeId(ConnectionHeader.TransferEncoding);
     }
     this.#findRoute(routes, headers);
-    if (asksForUpgrade) {
-      if (!this.#acceptUpgrade(headers)) return;
-      // Also without a route, because it may still get one.
-      removeHopByHop(headers, true);
-    }
+    if (asksForTunnel(headers) && !this.#acceptUpgrade(headers)) return;
+    // Also without a route, because it may still get one.
+    if (headers.upgrade) removeHopByHop(headers, true);
     // External requests have lost the field.
     const isTraceForced = headers.mayHave(FORCE_TRACE) && headers.findId(FORCE_TRACE) >= 0;
     this.#returnsRequestId = options.returnsRequestId || isTraceForced;
@@ -416,7 +415,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   findNewRoute(): boolean {
     const headers = this.requestHeaders;
     this.#findRoute(this.#routing.tableFor(headers), headers);
-    return !headers.upgrade || this.#acceptUpgrade(headers);
+    return !asksForTunnel(headers) || this.#acceptUpgrade(headers);
   }
 
   /** Answers an upgrade that is not allowed. Returns whether the request continues. */
@@ -625,6 +624,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const { info } = this;
     const { status } = headers;
     this.#hasResponseHead = true;
+    this.#isTunnel = this.isUpgrade && !this.#isReplyingLocally && acceptsTunnel(this.requestHeaders, status);
     info.responseHeaders = headers;
     info.firstDownstreamTxMs = this.#clocks.moved();
     removeHopByHop(headers, status === SWITCHING_PROTOCOLS && this.isUpgrade);
@@ -672,6 +672,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   /** As in Envoy, the peer that ends its direction of a tunnel first is logged and counted as one that ends the stream early. */
   #tunnelEnded(byHost: boolean): void {
     const { info } = this;
+    // In HTTP/2 a direction of a stream ends in order.
+    if ((byHost ? info.upstreamProtocol : info.protocol) === Protocol.Http2) return;
     const { http } = this.manager.stats;
     info.responseFlags |= byHost
       ? ResponseFlag.UpstreamConnectionTermination

@@ -13,6 +13,7 @@ import { type ClusterLimits, LimitKind } from '../limits.js';
 import { PoolFailure } from '../pool-failure.js';
 import type { UpstreamThread } from '../upstream-thread.js';
 import { type ConnectOptions, NO_CONNECT_OPTIONS } from './connect-options.js';
+import type { HostConnection } from './host-connection.js';
 import { type ConnectionPool, type RequestedCluster, UpstreamConnection } from './upstream-connection.js';
 
 const logger = getLogger('pool');
@@ -20,7 +21,7 @@ const logger = getLogger('pool');
 /** A request queued for a connection. The pool owns the links. */
 export interface PoolRequest extends ResponseDecoder {
   /** Called when the request begins on a connection, perhaps from within HttpPool.start(). */
-  onPoolReady(encoder: RequestEncoder, connection: UpstreamConnection): void;
+  onPoolReady(encoder: RequestEncoder, connection: HostConnection): void;
   /** Called when no connection is available. `detail`: the transport's connect error, or ''. */
   onPoolFailure(reason: PoolFailure, detail: string): void;
   pendingPrev: PoolRequest | undefined;
@@ -36,7 +37,19 @@ export interface PooledCluster extends RequestedCluster {
   poolEmptied(pool: HttpPool): void;
 }
 
-export class HttpPool implements ConnectionPool {
+/** Where a try of a request gets its connection. */
+export interface RequestPool {
+  /** Connections count themselves as requests of the host. */
+  readonly countsRequests: boolean;
+  /** Starts `request`, or queues it. See HttpPool.start(). */
+  start(request: PoolRequest): void;
+  /** Removes a queued request. */
+  cancel(request: PoolRequest): void;
+}
+
+export class HttpPool implements ConnectionPool, RequestPool {
+  readonly countsRequests = false;
+
   readonly cluster: PooledCluster;
   readonly host: Host;
   readonly priority: Priority;

@@ -133,16 +133,6 @@ t.test('all errors are reported at once, each with its cause and position', asyn
       manager({ strip_any_host_port: true, strip_matching_host_port: true }),
       /strip_matching_host_port: strip_any_host_port/,
     ],
-    [
-      'CONNECT for a connection manager',
-      manager(upgrading('CONNECT')),
-      /upgrade_configs\[0\].*'CONNECT'.*leave it out/,
-    ],
-    [
-      'CONNECT for a route',
-      managerOf([routeTo({ prefix: '/' }, 'host', upgrading('Connect'))]),
-      /route\.upgrade_configs/,
-    ],
     ['an upgrade of no type', manager(upgrading('')), /upgrade_configs\[0\].*needs a type/],
     ['an upgrade to HTTP/2', manager(upgrading('h2c')), /upgrade_configs\[0\].*'h2c'.*HTTP\/1.1/],
     [

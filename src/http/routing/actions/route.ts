@@ -6,11 +6,12 @@ import { headerKey } from '../../../common/text/header-names.js';
 import type { Metadata } from '../../../config/generated/api.js';
 import { NoRoomError } from '../../../io/memory.js';
 import { byteText } from '../../headers/byte-text.js';
-import type { HeaderBlock } from '../../headers/header-block.js';
+import { type HeaderBlock, Method } from '../../headers/header-block.js';
 import type { HeaderLine } from '../../headers/header-line.js';
 import type { HeaderMutations } from '../../headers/header-mutations.js';
 import type { HashPolicy } from '../hashing/hash-policy.js';
 import type { RetryPolicy } from '../retries/retry-policy.js';
+import type { ConnectConfig } from './connect-config.js';
 import { type HostRewrite, rewriteHost } from './host-rewrite.js';
 import type { PathRewrite } from './path-rewrite.js';
 import type { RouteRateLimits } from './rate-limits.js';
@@ -51,6 +52,7 @@ export interface RouteSettings<C> {
   retryPolicy: RetryPolicy | undefined;
   hashPolicy: HashPolicy | undefined;
   upgrades: ReadonlyMap<string, boolean> | undefined;
+  connect: ConnectConfig | undefined;
   priority: Priority;
   autoHostRewrite: boolean;
   appendsForwardedHost: boolean;
@@ -117,6 +119,9 @@ export class Route<C> {
   /** Compiled typed_per_filter_config, FILTER_OFF or FILTER_ON, indexed by the filter's position in RouteTableOptions.filters. */
   readonly filterConfigs: readonly unknown[];
 
+  /** Undefined: CONNECT requests are forwarded. */
+  readonly connect: ConnectConfig | undefined;
+
   readonly #upgrades: ReadonlyMap<string, boolean> | undefined;
   readonly #appendsForwardedHost: boolean;
   readonly #pathRewrite: PathRewrite | undefined;
@@ -151,6 +156,7 @@ export class Route<C> {
     this.requestMutations = settings.requestMutations;
     this.responseMutations = settings.responseMutations;
     this.filterConfigs = settings.filterConfigs;
+    this.connect = settings.connect;
     this.#upgrades = settings.upgrades;
     this.#appendsForwardedHost = settings.appendsForwardedHost;
     this.#pathRewrite = settings.pathRewrite;
@@ -177,7 +183,8 @@ export class Route<C> {
   applyRewrites(headers: HeaderBlock, keepsOriginals = true): void {
     this.#clusterHost?.setIn(headers);
     this.#hostRewrite?.apply(headers, keepsOriginals);
-    this.#pathRewrite?.apply(headers, keepsOriginals);
+    // A CONNECT has no path.
+    if (headers.method !== Method.Connect) this.#pathRewrite?.apply(headers, keepsOriginals);
   }
 
   /**

@@ -2,6 +2,9 @@
 
 import { BatonError } from '../../../common/errors/errors.js';
 
+/** The upgrade type that stands for the method CONNECT. */
+export const CONNECT = 'connect';
+
 /** The common fields of both UpgradeConfig messages. */
 interface UpgradeConfig {
   readonly upgrade_type?: string;
@@ -22,10 +25,6 @@ export function upgradeTypes(configs: readonly UpgradeConfig[] | undefined, wher
     if (type === 'h2c' && isAllowed) {
       const message = `'${name}' cannot be allowed: such requests are answered in HTTP/1.1`;
       throw new BatonError('CONFIG_INVALID', message, { ...at, remedy: 'leave it out' });
-    }
-    if (type === 'connect' && isAllowed) {
-      const remedy = 'leave it out, or set enabled to false';
-      throw new BatonError('CONFIG_INVALID', `'${name}' is not implemented in Baton`, { ...at, remedy });
     }
     types.set(type, isAllowed);
   });

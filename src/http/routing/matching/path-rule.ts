@@ -18,6 +18,8 @@ const enum Kind {
   Regex = 3,
   /** A configured path with '?' or '#', which the compared part of a path never contains. */
   Never = 4,
+  /** Any target of CONNECT, and no path. */
+  Connect = 5,
 }
 
 export class PathRule {
@@ -45,13 +47,20 @@ export class PathRule {
       kind = Kind.Regex;
       const pattern = match.safe_regex.regex ?? '';
       this.#regex = located(`${where}.safe_regex.regex`, () => compileFullMatch(pattern));
+    } else if (match.connect_matcher !== undefined) {
+      kind = Kind.Connect;
     } else {
-      const message = 'a route match needs prefix, path, path_separated_prefix or safe_regex';
+      const message = 'a route match needs prefix, path, path_separated_prefix, safe_regex or connect_matcher';
       throw new BatonError('CONFIG_INVALID', message, { where });
     }
     this.#kind = /[?#]/.test(text) ? Kind.Never : kind;
     this.#bytes = new TextEncoder().encode(this.#ignoresCase ? lowerAscii(text) : text);
     this.#length = this.#bytes.length;
+  }
+
+  /** The condition of CONNECT requests, which have no path. */
+  get isForConnect(): boolean {
+    return this.#kind === Kind.Connect;
   }
 
   /** Returns whether the path in [start, end) meets the condition. */

@@ -5,7 +5,7 @@ import type { Memory } from '../../../io/memory.js';
 import type { ConnectionSecurity } from '../../../io/tls/connection-security.js';
 import type { Runtime, RuntimeFraction } from '../../../runtime/runtime.js';
 import { isGrpcRequest } from '../../headers/grpc-reply.js';
-import type { HeaderBlock } from '../../headers/header-block.js';
+import { type HeaderBlock, Method } from '../../headers/header-block.js';
 import type { RouteChoice } from '../actions/cluster-choice.js';
 import type { Route } from '../actions/route.js';
 import { compileHeaderRules, type HeaderRule, matchesAll } from '../matching/header-rule.js';
@@ -26,7 +26,11 @@ export class RouteEntry<C> {
   }
 
   matches(memory: Memory, headers: HeaderBlock, random: number, security: ConnectionSecurity | undefined): boolean {
-    if (!this.#path.matches(memory, headers.pathStart, headers.pathEnd)) return false;
+    const isMatch =
+      headers.method === Method.Connect
+        ? this.#path.isForConnect
+        : this.#path.matches(memory, headers.pathStart, headers.pathEnd);
+    if (!isMatch) return false;
     return this.#conditions === undefined || this.#conditions.hold(headers, random, security);
   }
 

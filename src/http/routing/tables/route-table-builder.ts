@@ -12,6 +12,7 @@ import type {
 } from '../../../config/generated/api.js';
 import { Runtime } from '../../../runtime/runtime.js';
 import { ClusterByHeader, type RouteChoice, WeightedChoice } from '../actions/cluster-choice.js';
+import { ConnectConfig } from '../actions/connect-config.js';
 import { directBody } from '../actions/direct-body.js';
 import { HostRewrite, literalHost } from '../actions/host-rewrite.js';
 import { PathRewrite } from '../actions/path-rewrite.js';
@@ -215,6 +216,7 @@ class VirtualHostBuilder<C> {
           : new RetryPolicy(action.retry_policy, `${at}.retry_policy`, this.#runtime),
       hashPolicy: HashPolicy.of(action.hash_policy, `${at}.hash_policy`),
       upgrades: upgradesOf(action, at),
+      connect: ConnectConfig.of(action, `${at}.upgrade_configs`),
       priority: action.priority === 'HIGH' ? Priority.High : Priority.Default,
       autoHostRewrite: action.auto_host_rewrite ?? false,
       appendsForwardedHost: action.append_x_forwarded_host ?? false,
@@ -280,6 +282,7 @@ class VirtualHostBuilder<C> {
       retryPolicy: undefined,
       hashPolicy: undefined,
       upgrades: undefined,
+      connect: undefined,
       priority: Priority.Default,
       autoHostRewrite: false,
       appendsForwardedHost: false,

@@ -7,7 +7,7 @@ import { runSync } from '../../../common/time/next-turn.js';
 import type { RouteConfiguration, VirtualHost_TlsRequirementType } from '../../../config/generated/api.js';
 import type { ConnectionSecurity } from '../../../io/tls/connection-security.js';
 import { checkRemovable } from '../../headers/field-name.js';
-import { type HeaderBlock, Method } from '../../headers/header-block.js';
+import type { HeaderBlock } from '../../headers/header-block.js';
 import type { Route } from '../actions/route.js';
 import { DomainTable } from './domain-table.js';
 import type { MissingHost, OnDemandHosts } from './on-demand-hosts.js';
@@ -80,9 +80,7 @@ export class RouteTable<C> {
    */
   match(headers: HeaderBlock, random: number, security?: ConnectionSecurity): Route<C> | undefined {
     const host = this.#virtualHost(headers);
-    // The target of a CONNECT is an authority, which no path condition can match.
-    if (host === undefined || headers.method === Method.Connect) return undefined;
-    return host.match(headers, random, security);
+    return host?.match(headers, random, security);
   }
 
   /** Returns the virtual host to request on demand; undefined if the table has one for the request, or has no source for others. */

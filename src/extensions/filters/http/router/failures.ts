@@ -46,6 +46,8 @@ export function resetFailure(reason: ResetReason): Failure {
       const flag = ResponseFlag.UpstreamRemoteReset;
       return failed('remote refused stream reset', '', flag, RetryReset.RefusedStream);
     }
+    case ResetReason.ConnectError:
+      return failed('remote error with CONNECT request', '', ResponseFlag.UpstreamRemoteReset, RetryReset.Reset);
     case ResetReason.InternalError:
     case ResetReason.LocalReset:
     case ResetReason.LocalClose:

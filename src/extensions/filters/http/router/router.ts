@@ -16,6 +16,7 @@ import { type Route, RouteKind } from '../../../../http/routing/actions/route.js
 import type { HashPolicy } from '../../../../http/routing/hashing/hash-policy.js';
 import type { RetryPolicy } from '../../../../http/routing/retries/retry-policy.js';
 import { RetryReset } from '../../../../http/routing/retries/retry-state.js';
+import { acceptsTunnel } from '../../../../http/streams/upgrade.js';
 import { Deadline } from '../../../../io/time/deadline.js';
 import { getLogger } from '../../../../log/logger.js';
 import type { RuntimeFraction } from '../../../../runtime/runtime.js';
@@ -23,6 +24,7 @@ import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { HttpStats } from '../../../../stats/layouts/http.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
+import type { HostConnection } from '../../../../upstream/connections/host-connection.js';
 import {
   countHostCall,
   countHostCallHead,
@@ -32,7 +34,8 @@ import {
   countHostTimeout,
   countRetriedResponse,
 } from '../../../../upstream/connections/host-outcomes.js';
-import type { UpstreamConnection } from '../../../../upstream/connections/upstream-connection.js';
+import type { RequestPool } from '../../../../upstream/connections/http-pool.js';
+import { TcpTunnel } from '../../../../upstream/connections/tcp-tunnel.js';
 import { PoolFailure } from '../../../../upstream/pool-failure.js';
 import { isCanaryResponse } from '../../../../upstream/response-stats.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
@@ -48,6 +51,7 @@ import {
 import { answerDirectly, answerWithRedirect } from './direct.js';
 import { type Failure, poolFailure, resetFailure } from './failures.js';
 import { KeptRequest } from './kept-request.js';
+import { proxyHeader } from './proxy-header.js';
 import { RequestHash } from './request-hash.js';
 import { expectedTimeoutMs, type RequestTimeouts, setTimeouts } from './request-timeouts.js';
 import { Retries } from './retries.js';
@@ -224,7 +228,7 @@ export class Router implements TerminalFilter, TryListener {
 
   // ── Its connection ───────────────────────────────────────────────────────────────────────────────────────────────
 
-  tryConnected(encoder: RequestEncoder, connection: UpstreamConnection): void {
+  tryConnected(encoder: RequestEncoder, connection: HostConnection): void {
     const { info } = this.#stream;
     if (this.#request.isComplete) this.#try.requestCompleted(false);
     else if (this.#stream.isUpgrade) this.#try.awaitResponse();
@@ -294,7 +298,7 @@ export class Router implements TerminalFilter, TryListener {
     if (this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#try.attempts);
     if (this.#hash !== undefined) this.#requestHash!.addCookies(headers);
     this.#route.finalizeResponse(headers, info);
-    this.#isTunnel = status === 101;
+    this.#isTunnel = this.#stream.isUpgrade && acceptsTunnel(this.#request.headers, status);
     if (this.#isTunnel) this.#deadline.clear();
     if (endStream) this.#responseCompleted(now);
     this.#stream.encodeHeaders(headers, endStream);
@@ -472,8 +476,16 @@ export class Router implements TerminalFilter, TryListener {
       route.rewriteToUpstreamHost(this.#request.headers, host.hostname, keepsOriginals, attempts === 1);
     }
     if (route.includesRequestAttemptCount) setAttemptCount(this.#request.headers, attempts);
-    this.#try.wait(cluster.pool(host, route.priority, info.protocol, this.#authority));
+    this.#try.wait(this.#poolOf(cluster, host));
     if (this.#try.isPending) this.#waitForConnection();
+  }
+
+  #poolOf(cluster: Cluster, host: ClusterHost): RequestPool {
+    const { connect, priority } = this.#route;
+    const { info } = this.#stream;
+    if (connect?.endsHere(this.#request.headers))
+      return new TcpTunnel(cluster, host, proxyHeader(connect.proxyVersion, info));
+    return cluster.pool(host, priority, info.protocol, this.#authority);
   }
 
   /** Retains the head beyond the turn, and stops reading the body until there is a connection. */

@@ -9,9 +9,9 @@ import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import { Timer } from '../../../../io/time/timing-wheel.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
+import type { HostConnection } from '../../../../upstream/connections/host-connection.js';
 import { countHostConnection, countNoConnection } from '../../../../upstream/connections/host-outcomes.js';
-import type { HttpPool, PoolRequest } from '../../../../upstream/connections/http-pool.js';
-import type { UpstreamConnection } from '../../../../upstream/connections/upstream-connection.js';
+import type { PoolRequest, RequestPool } from '../../../../upstream/connections/http-pool.js';
 import type { PoolFailure } from '../../../../upstream/pool-failure.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import { type TryTimeout, TryTimeouts } from './try-timeouts.js';
@@ -37,7 +37,7 @@ export const enum Pause {
 /** The callbacks of a try to its router. */
 export interface TryListener {
   /** Called when the try has a connection, on which the request begins now. May be called within UpstreamTry.wait(). */
-  tryConnected(encoder: RequestEncoder, connection: UpstreamConnection): void;
+  tryConnected(encoder: RequestEncoder, connection: HostConnection): void;
   /** Called when the try gets no connection, and has ended. `detail`: see PoolRequest. */
   tryUnconnected(reason: PoolFailure, detail: string): void;
   /** Called for a 1xx response. */
@@ -68,7 +68,7 @@ export class UpstreamTry implements PoolRequest {
   readonly #listener: TryListener;
   #state: State = State.None;
   #cluster!: Cluster;
-  #pool: HttpPool | undefined;
+  #pool: RequestPool | undefined;
   #encoder: RequestEncoder | undefined;
   /** Created by the first request that has such a timeout. */
   #timeouts: TryTimeouts | undefined;
@@ -131,27 +131,29 @@ export class UpstreamTry implements PoolRequest {
   }
 
   /** Requests a connection from the pool. It may be assigned within this call. */
-  wait(pool: HttpPool): void {
+  wait(pool: RequestPool): void {
     this.#pool = pool;
     this.#state = State.Pending;
     pool.start(this);
   }
 
-  onPoolReady(encoder: RequestEncoder, connection: UpstreamConnection): void {
+  onPoolReady(encoder: RequestEncoder, connection: HostConnection): void {
     this.#state = State.Running;
     this.#isSent = true;
     this.#encoder = encoder;
     this.startMs = this.#thread.clock.monotonicMs;
-    this.#cluster.requestBegan(this.host!);
-    countHostConnection(this.host!);
+    if (!this.#pool!.countsRequests) {
+      this.#cluster.requestBegan(this.host!);
+      countHostConnection(this.host!);
+    }
     this.#timeouts?.begin();
     this.#listener.tryConnected(encoder, connection);
   }
 
   onPoolFailure(reason: PoolFailure, detail: string): void {
     this.#state = State.None;
+    if (!this.#pool!.countsRequests) countNoConnection(this.host!, reason);
     this.#pool = undefined;
-    countNoConnection(this.host!, reason);
     this.#listener.tryUnconnected(reason, detail);
   }
 
@@ -160,9 +162,9 @@ export class UpstreamTry implements PoolRequest {
     if (this.#state !== State.Running) return;
     this.#state = State.None;
     this.#encoder = undefined;
+    if (!this.#pool!.countsRequests) this.#cluster.requestEnded(this.host!);
     this.#pool = undefined;
     this.#timeouts?.stop();
-    this.#cluster.requestEnded(this.host!);
     this.#stream.info.tryEnded();
     this.#stream.resumeRequest(Pause.Blocked);
   }
@@ -247,8 +249,7 @@ export class UpstreamTry implements PoolRequest {
   }
 
   onReset(reason: ResetReason, _error: CodecError | undefined): void {
-    if (reason === ResetReason.RemoteReset || reason === ResetReason.RefusedStream)
-      this.#cluster.stats.increment(ClusterStats.at.upstream_rq_rx_reset);
+    if (isResetByHost(reason)) this.#cluster.stats.increment(ClusterStats.at.upstream_rq_rx_reset);
     this.end();
     this.#listener.tryReset(reason);
   }
@@ -263,6 +264,12 @@ export class UpstreamTry implements PoolRequest {
     this.#stream.resumeRequest(Pause.Blocked);
     this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_drained_total);
   }
+}
+
+function isResetByHost(reason: ResetReason): boolean {
+  return (
+    reason === ResetReason.RemoteReset || reason === ResetReason.RefusedStream || reason === ResetReason.ConnectError
+  );
 }
 
 function onBackOffTimer(current: UpstreamTry): void {
