@@ -302,8 +302,10 @@ export class Checker {
       }
       return;
     }
-    if (isReported) return;
-    message['typed_config'] = { '@type': typeUrlOf(found.typeUrls[0]!) };
+    const [url] = found.typeUrls;
+    // Some have no message, only a name.
+    if (isReported || url === undefined) return;
+    message['typed_config'] = { '@type': typeUrlOf(url) };
     this.#path.push('typed_config');
     this.#extension(message['typed_config'] as Message, message, category);
     this.#path.pop();

@@ -103,6 +103,7 @@ export interface PrimaryLogContext {
 /** An extension without code: a configuration may name it. named.ts gives the reason for each. */
 export interface NamedExtension extends Extension {
   readonly category:
+    | 'envoy.clusters'
     | 'envoy.formatter'
     | 'envoy.http.stateful_header_formatters'
     | 'envoy.network.dns_resolver'

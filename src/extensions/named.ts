@@ -1,8 +1,9 @@
 // Extensions without code of their own: a configuration may name them, but Baton does the same without them, or another room
 // reads their configuration.
 
-import { CARES, PRESERVE_CASE, RESOLVER } from '../config/implemented/common.js';
-import { accepted, byValue, notImplemented, onlyEmpty, refused } from '../config/implemented/table.js';
+import { CLUSTER_TYPES, DNS_CLUSTER } from '../config/fields/discovery.js';
+import { CARES, PRESERVE_CASE, RESOLVER, RESOLVERS } from '../config/implemented/common.js';
+import { accepted, byValue, notImplemented, obeyed, onlyExtension, refused } from '../config/implemented/table.js';
 import type { NamedExtension } from './factories.js';
 
 const RAW_BUFFER = {
@@ -42,21 +43,59 @@ export const NAMED: readonly NamedExtension[] = [
       },
     },
   },
-  // Names are always resolved by c-ares. Options that say what it does anyway are accepted.
+  // The same as the values of `type` (config/fields/discovery.ts).
+  ...Object.keys(CLUSTER_TYPES).map((name) => ({ category: 'envoy.clusters', name, typeUrls: [] }) as const),
+  {
+    category: 'envoy.clusters',
+    name: DNS_CLUSTER,
+    typeUrls: ['type.googleapis.com/envoy.extensions.clusters.dns.v3.DnsCluster'],
+    implemented: {
+      'envoy.extensions.clusters.dns.v3.DnsCluster': {
+        dns_refresh_rate: true,
+        dns_failure_refresh_rate: true,
+        respect_dns_ttl: true,
+        dns_jitter: true,
+        typed_dns_resolver_config: onlyExtension(RESOLVERS, RESOLVER),
+        dns_lookup_family: byValue({
+          UNSPECIFIED: true,
+          AUTO: true,
+          V4_ONLY: true,
+          V6_ONLY: true,
+          V4_PREFERRED: true,
+          ALL: true,
+        }),
+        all_addresses_in_single_endpoint: true,
+        dns_min_refresh_rate: true,
+      },
+      'envoy.extensions.clusters.dns.v3.DnsCluster.RefreshRate': obeyed('base_interval', 'max_interval'),
+    },
+  },
+  // Names are always resolved by c-ares, but as getaddrinfo() does it.
+  {
+    category: 'envoy.network.dns_resolver',
+    name: 'envoy.network.dns_resolver.getaddrinfo',
+    typeUrls: ['type.googleapis.com/envoy.extensions.network.dns_resolver.getaddrinfo.v3.GetAddrInfoDnsResolverConfig'],
+    implemented: {
+      'envoy.extensions.network.dns_resolver.getaddrinfo.v3.GetAddrInfoDnsResolverConfig': {
+        num_retries: refused('dns_failure_refresh_rate of the cluster determines when a failed resolution is repeated'),
+        num_resolver_threads: accepted('resolutions do not wait for threads'),
+      },
+    },
+  },
   {
     category: 'envoy.network.dns_resolver',
     name: CARES,
     typeUrls: ['type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig'],
     implemented: {
       'envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig': {
-        resolvers: refused(RESOLVER),
-        dns_resolver_options: onlyEmpty(RESOLVER),
+        resolvers: true,
+        use_resolvers_as_fallback: true,
+        dns_resolver_options: true,
+        query_timeout_seconds: true,
+        query_tries: true,
         ...notImplemented(
-          'use_resolvers_as_fallback',
           'filter_unroutable_families',
           'udp_max_queries',
-          'query_timeout_seconds',
-          'query_tries',
           'rotate_nameservers',
           'edns0_max_payload_size',
           'max_udp_channel_duration',

@@ -6,6 +6,7 @@
 import { callExtension } from '../common/errors/defects.js';
 import { durationMs } from '../common/time/duration.js';
 import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
+import { type DnsFields, discoveryType, dnsFields } from '../config/fields/discovery.js';
 import {
   type HostProtocol,
   hostProtocol,
@@ -36,6 +37,7 @@ import { http2Options as http2CodecOptions } from '../http/h2/options.js';
 import { type Address, AddressKind, encodeIp, ipAddress } from '../io/addresses/address.js';
 import type { Keepalive } from '../io/shim.js';
 import type { ScopeRef } from '../stats/thread-stats.js';
+import { type ResolverSettings, resolverSettings } from './dns/resolver-settings.js';
 import { endpointHealthFlags } from './hosts/health-flags.js';
 import type { EndpointCheck, EndpointTraits, ResolvedEndpoint } from './hosts/host.js';
 import { type Locality, localityOf } from './hosts/locality.js';
@@ -134,8 +136,14 @@ export interface DnsSettings {
   readonly family: Cluster_DnsLookupFamily;
   readonly refreshMs: number;
   readonly respectTtl: boolean;
+  /** The least time until the next resolution with respectTtl. */
+  readonly minRefreshMs: number;
+  /** Successful resolutions are followed by the next one up to this much later. */
+  readonly jitterMs: number;
   /** Back-off between failed resolutions; absent: refreshMs. */
   readonly failureRefresh: { readonly baseMs: number; readonly maxMs: number } | undefined;
+  /** Undefined: the default resolver. */
+  readonly resolver: ResolverSettings | undefined;
 }
 
 export interface DiscoverySpec {
@@ -169,7 +177,7 @@ export function clusterSpec(
     name,
     observabilityName: cluster.alt_stat_name || name,
     metadata: cluster.metadata,
-    hasLogicalHost: cluster.type === 'LOGICAL_DNS',
+    hasLogicalHost: discoveryType(cluster) === 'LOGICAL_DNS',
     connectTimeoutMs: durationMs(cluster.connect_timeout, 5000),
     perConnectionBufferLimit: bufferLimitBytes(cluster.per_connection_buffer_limit_bytes),
     maxRequestsPerConnection: common.max_requests_per_connection ?? cluster.max_requests_per_connection ?? 0,
@@ -198,11 +206,8 @@ export function clusterSpec(
 
 /** Returns the primary's part of a checked cluster configuration. */
 export function discoverySpec(cluster: Cluster): DiscoverySpec {
-  const refreshMs = durationMs(cluster.dns_refresh_rate, 5000);
-  const failure = cluster.dns_failure_refresh_rate;
-  const baseMs = durationMs(failure?.base_interval, refreshMs);
   const transports = new TransportMatches(cluster.transport_socket_matches);
-  const type = cluster.type ?? 'STATIC';
+  const type = discoveryType(cluster);
   if (type === 'ORIGINAL_DST') throw new TypeError(`cluster ${cluster.name}: type ${type} is not implemented`);
   const { eds_config: source, service_name: serviceName } = cluster.eds_cluster_config ?? {};
   if (type === 'EDS' && source === undefined)
@@ -212,15 +217,25 @@ export function discoverySpec(cluster: Cluster): DiscoverySpec {
     endpoints: endpointSpecs(cluster.load_assignment, transports),
     transports,
     overprovisioning: overprovisioningFactor(cluster.load_assignment),
-    dns: {
-      family: cluster.dns_lookup_family ?? 'AUTO',
-      refreshMs,
-      respectTtl: cluster.respect_dns_ttl ?? false,
-      failureRefresh: failure && { baseMs, maxMs: durationMs(failure.max_interval, 10 * baseMs) },
-    },
+    dns: dnsSettings(dnsFields(cluster)),
     eds: type === 'EDS' ? { source: source!, serviceName: serviceName || (cluster.name ?? '') } : undefined,
     waitsForHosts: cluster.wait_for_warm_on_init ?? true,
     mergeWindowMs: durationMs(cluster.common_lb_config?.update_merge_window, 1000),
+  };
+}
+
+function dnsSettings(fields: DnsFields): DnsSettings {
+  const { failureRefreshRate: failure } = fields;
+  const refreshMs = durationMs(fields.refreshRate, 5000);
+  const baseMs = durationMs(failure?.base_interval, refreshMs);
+  return {
+    family: fields.family,
+    refreshMs,
+    respectTtl: fields.respectTtl,
+    minRefreshMs: durationMs(fields.minRefreshRate, 0),
+    jitterMs: durationMs(fields.jitter, 0),
+    failureRefresh: failure && { baseMs, maxMs: durationMs(failure.max_interval, 10 * baseMs) },
+    resolver: resolverSettings(fields.resolver),
   };
 }
 

@@ -19,8 +19,6 @@ const NOT_READ: { readonly [field: string]: string } = {
   'envoy.config.core.v3.ApiConfigSource.transport_api_version': 'there is only one version',
   'envoy.config.metrics.v3.MetricsServiceConfig.transport_api_version': 'there is only one version',
   'envoy.extensions.filters.http.ext_authz.v3.ExtAuthz.transport_api_version': 'there is only one version',
-  'envoy.config.bootstrap.v3.Bootstrap.typed_dns_resolver_config': 'the only accepted extension is the default',
-  'envoy.config.cluster.v3.Cluster.typed_dns_resolver_config': 'the only accepted extension is the default',
   'envoy.config.bootstrap.v3.Bootstrap.default_regex_engine': 'there is only one engine',
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.request_id_extension':
     'the only accepted extension is the default',

@@ -1,6 +1,6 @@
 // Implemented fields of the bootstrap itself.
 
-import { CARES, RESOLVER } from './common.js';
+import { RESOLVER, RESOLVERS } from './common.js';
 import { accepted, type ImplementedTable, notImplemented, obeyed, onlyExtension, onlyFalse, refused } from './table.js';
 
 /** Fields of the node that a dumped bootstrap has. */
@@ -30,7 +30,7 @@ export const BOOTSTRAP: ImplementedTable = {
     default_regex_engine: true,
     overload_manager: true,
     dns_resolution_config: refused(RESOLVER),
-    typed_dns_resolver_config: onlyExtension(CARES, RESOLVER),
+    typed_dns_resolver_config: onlyExtension(RESOLVERS, RESOLVER),
     ...notImplemented(
       'node_context_params',
       'hds_config',

@@ -1,6 +1,7 @@
 // Implemented fields of clusters, their endpoints and protocol options.
 
-import { CARES, RESOLVER } from './common.js';
+import { CLUSTER_TYPES, DNS_CLUSTER } from '../fields/discovery.js';
+import { RESOLVER, RESOLVERS } from './common.js';
 import {
   accepted,
   byValue,
@@ -12,6 +13,7 @@ import {
   refused,
 } from './table.js';
 
+const OTHER_TYPES = `use ${DNS_CLUSTER}, or set type to STATIC, STRICT_DNS, LOGICAL_DNS or EDS`;
 const OTHER_CHECKS = 'use http_health_check or tcp_health_check';
 const EVENTS = 'health changes are logged by the component hc';
 const BODIES = 'HTTP health checks evaluate the status of the response: use expected_statuses';
@@ -26,7 +28,7 @@ export const CLUSTER: ImplementedTable = {
     name: true,
     alt_stat_name: true,
     type: byValue({ STATIC: true, STRICT_DNS: true, LOGICAL_DNS: true, EDS: true, ORIGINAL_DST: false }),
-    cluster_type: refused('set type to STATIC, STRICT_DNS, LOGICAL_DNS or EDS'),
+    cluster_type: onlyExtension([DNS_CLUSTER, ...Object.keys(CLUSTER_TYPES)], OTHER_TYPES),
     eds_cluster_config: true,
     connect_timeout: true,
     per_connection_buffer_limit_bytes: true,
@@ -47,6 +49,7 @@ export const CLUSTER: ImplementedTable = {
     dns_refresh_rate: true,
     dns_failure_refresh_rate: true,
     respect_dns_ttl: true,
+    dns_jitter: true,
     dns_lookup_family: byValue({ AUTO: true, V4_ONLY: true, V6_ONLY: true, V4_PREFERRED: true, ALL: true }),
     wait_for_warm_on_init: true,
     upstream_bind_config: true,
@@ -63,7 +66,7 @@ export const CLUSTER: ImplementedTable = {
     lb_subset_config: refused('define a cluster for each subset, and let routes choose between them'),
     dns_resolvers: refused(RESOLVER),
     dns_resolution_config: refused(RESOLVER),
-    typed_dns_resolver_config: onlyExtension(CARES, RESOLVER),
+    typed_dns_resolver_config: onlyExtension(RESOLVERS, RESOLVER),
     protocol_selection: byValue({ USE_CONFIGURED_PROTOCOL: true, USE_DOWNSTREAM_PROTOCOL: true }),
     ignore_health_on_host_removal: true,
     close_connections_on_host_health_failure: true,
@@ -88,7 +91,6 @@ export const CLUSTER: ImplementedTable = {
     transport_socket_matcher: refused('transport_socket_matches select by the metadata of endpoints: use these'),
     stats_matcher: refused('stats_config of the bootstrap selects the stats'),
     per_connection_buffer_high_watermark_timeout: refused(FULL_BUFFERS),
-    dns_jitter: refused('dns_refresh_rate and respect_dns_ttl determine when names are resolved: leave it out'),
     queuing_policies: refused('requests wait for a connection in order of arrival: leave it out'),
   },
   'envoy.config.cluster.v3.Cluster.TransportSocketMatch': obeyed('name', 'match', 'transport_socket'),
@@ -122,6 +124,7 @@ export const CLUSTER: ImplementedTable = {
   },
   'envoy.config.cluster.v3.LoadBalancingPolicy': obeyed('policies'),
   'envoy.config.cluster.v3.LoadBalancingPolicy.Policy': obeyed('typed_extension_config'),
+  'envoy.config.cluster.v3.Cluster.CustomClusterType': obeyed('name', 'typed_config'),
   'envoy.config.cluster.v3.Cluster.EdsClusterConfig': { eds_config: true, service_name: true },
   'envoy.config.cluster.v3.Cluster.RefreshRate': obeyed('base_interval', 'max_interval'),
   'envoy.config.cluster.v3.Cluster.LeastRequestLbConfig': {

@@ -8,11 +8,12 @@ import {
   notImplemented,
   obeyed,
   onlyExtension,
+  onlyFalse,
   refused,
 } from './table.js';
 
-/** Why neither the bootstrap nor a cluster can set a DNS resolver. */
-export const RESOLVER = 'the name servers in /etc/resolv.conf are used: leave it out';
+/** For the older fields of DNS resolvers, and for other extensions. */
+export const RESOLVER = 'set typed_dns_resolver_config with envoy.network.dns_resolver.cares';
 
 /** The extensions of `formatters`: their operators are built-in ones. */
 export const FORMATTERS = ['envoy.formatter.metadata', 'envoy.formatter.req_without_query'];
@@ -22,8 +23,10 @@ export const ONLY_FORMATTERS =
 /** The only extension of `stateful_formatter`. */
 export const PRESERVE_CASE = 'envoy.http.stateful_header_formatters.preserve_case';
 
-/** The only extension of resolvers: the name servers in /etc/resolv.conf are those of c-ares too. */
+/** The extension of DNS resolvers. */
 export const CARES = 'envoy.network.dns_resolver.cares';
+/** Resolvers: names are resolved in the same way with both. */
+export const RESOLVERS = [CARES, 'envoy.network.dns_resolver.getaddrinfo'];
 
 const NO_CREDENTIALS = 'calls use neither TLS nor credentials: leave it out';
 
@@ -36,6 +39,10 @@ export const COMMON: ImplementedTable = {
     ipv4_compat: true,
     ...notImplemented('named_port', 'resolver_name'),
     network_namespace_filepath: refused('sockets are opened in the network namespace of the process'),
+  },
+  'envoy.config.core.v3.DnsResolverOptions': {
+    no_default_search_domain: true,
+    use_tcp_for_dns_lookups: onlyFalse('queries are sent by UDP, and repeated by TCP if the answer is truncated'),
   },
   'envoy.config.core.v3.SocketOption': {
     ...obeyed('description', 'level', 'name', 'int_value', 'buf_value', 'type'),
@@ -87,7 +94,6 @@ export const COMMON: ImplementedTable = {
     request_headers_to_add: true,
     formatters: onlyExtension(FORMATTERS, ONLY_FORMATTERS),
   },
-  'envoy.config.core.v3.DnsResolverOptions': notImplemented('use_tcp_for_dns_lookups', 'no_default_search_domain'),
   'envoy.config.core.v3.HttpUri': obeyed('uri', 'cluster', 'timeout'),
   'envoy.config.core.v3.GrpcService': {
     envoy_grpc: true,

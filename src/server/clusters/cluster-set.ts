@@ -3,6 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { shownName } from '../../common/text/shown.js';
+import { discoveryType } from '../../config/fields/discovery.js';
 import { fileOfSource, isFileSource } from '../../config/fields/file-of-source.js';
 import type { Cluster } from '../../config/generated/api.js';
 import { getLogger } from '../../log/logger.js';
@@ -384,13 +385,15 @@ export class ClusterSet {
 }
 
 /** Returns whether the hosts come from a management server, which is reached through other clusters. */
-function isSecondary({ type, eds_cluster_config: eds }: Cluster): boolean {
-  return type === 'EDS' && fileOfSource(eds?.eds_config ?? {}) === undefined;
+function isSecondary(cluster: Cluster): boolean {
+  const { eds_config: source } = cluster.eds_cluster_config ?? {};
+  return discoveryType(cluster) === 'EDS' && fileOfSource(source ?? {}) === undefined;
 }
 
 /** Returns whether a cluster needs neither DNS, nor a management server, nor health checks to be initialized. */
 function isLocal({ config, hasLocalSecrets }: PrimaryCluster): boolean {
-  const { eds_cluster_config: eds, health_checks: checks = [], type = 'STATIC' } = config;
+  const { eds_cluster_config: eds, health_checks: checks = [] } = config;
   if (checks.length > 0 || !hasLocalSecrets) return false;
+  const type = discoveryType(config);
   return type === 'STATIC' || (type === 'EDS' && isFileSource(eds?.eds_config));
 }

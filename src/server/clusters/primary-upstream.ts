@@ -8,6 +8,7 @@ import { monotonicMs } from '../../io/time/timer-driver.js';
 import { internalError } from '../../log/internal-errors.js';
 import type { Runtime } from '../../runtime/runtime.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
+import { resolverSettings } from '../../upstream/dns/resolver-settings.js';
 import { FAILED_CHECK_PORT, type FailedCheckReport } from '../../upstream/health-checks/failed-check-report.js';
 import { OUTLIER_PORT, type OutlierReport } from '../../upstream/outliers/outlier-report.js';
 import { serverPlace } from '../../upstream/server-place.js';
@@ -95,7 +96,9 @@ export class PrimaryUpstream {
   }
 
   #clusterContext({ bootstrap, runtime, sources }: UpstreamOptions): ClusterSetContext {
-    const { concurrency, extensions, resolver, scopes, store, timers, tls, words } = this.#primary;
+    const { concurrency, extensions, scopes, store, timers, tls, words } = this.#primary;
+    const settings = resolverSettings(bootstrap.typed_dns_resolver_config);
+    const resolver = settings ? this.#primary.resolver.withSettings(settings) : this.#primary.resolver;
     const managerStats = scopes.add('cluster_manager.', ClusterManagerStats);
     const inflated = scopes.add('thread_local_cluster_manager.main_thread.', ThreadLocalClusterManagerStats);
     for (let index = 0; index < concurrency; index++) {

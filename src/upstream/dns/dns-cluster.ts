@@ -96,7 +96,7 @@ export class DnsCluster {
 
   /** Applies an answer. Returns the delay of the next resolution in ms. */
   #take(target: Target, result: DnsResult): number {
-    const { respectTtl, refreshMs } = this.#dns;
+    const { jitterMs, minRefreshMs, respectTtl, refreshMs } = this.#dns;
     // A logical host keeps its address when its name no longer has any: existing connections show that it was right.
     if (result.status !== 'found' && (result.status !== 'not_found' || target.isLogical)) {
       this.#context.count('update_failure');
@@ -110,7 +110,8 @@ export class DnsCluster {
     else this.#context.count('update_no_rebuild');
     const ttlMs = result.status === 'found' ? result.ttlMs : 0;
     if (ttlMs === Number.POSITIVE_INFINITY) return ttlMs;
-    return respectTtl && ttlMs > 0 ? ttlMs : refreshMs;
+    const nextMs = respectTtl && ttlMs > 0 ? Math.max(ttlMs, minRefreshMs) : refreshMs;
+    return nextMs + jitterMs * this.#context.random.fraction();
   }
 
   #hosts(): ResolvedEndpoint[] {

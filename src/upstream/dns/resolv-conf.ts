@@ -5,6 +5,8 @@ import { ipAddress, parseAddress } from '../../io/addresses/address.js';
 export interface ResolvConf {
   /** Name servers as `ip` or `ip:port`, in order. */
   readonly servers: readonly string[];
+  /** The file names no server: the only one is this machine. */
+  readonly isServerDefault: boolean;
   readonly search: readonly string[];
   /** Names with at least this many dots are first tried unchanged. */
   readonly ndots: number;
@@ -36,6 +38,7 @@ export function parseResolvConf(text: string, hostDomain: string): ResolvConf {
   const timeout = option(options, 'timeout', MAX_TIMEOUT_S);
   return {
     servers: servers.length === 0 ? ['127.0.0.1'] : servers,
+    isServerDefault: servers.length === 0,
     search: search.map(withoutFinalDot).filter((domain) => domain !== ''),
     ndots: option(options, 'ndots', MAX_DOTS) ?? 1,
     timeoutMs: timeout === undefined ? undefined : Math.max(timeout, 1) * 1000,

@@ -9,6 +9,7 @@ import { ipAddress } from '../../io/addresses/address.js';
 import { type HostsEntry, parseHosts } from './hosts-file.js';
 import { ReloadedFile } from './reloaded-file.js';
 import { candidateNames, parseResolvConf, type ResolvConf } from './resolv-conf.js';
+import { type ResolverSettings, withSettings } from './resolver-settings.js';
 
 /** dns_lookup_family. AUTO prefers IPv6 addresses, V4_PREFERRED IPv4 ones; ALL returns both. */
 export type LookupFamily = Cluster_DnsLookupFamily;
@@ -45,18 +46,15 @@ export interface DnsResolverOptions {
   /** Time limit of one query, and queries to each server, unless resolv.conf sets them. */
   queryTimeoutMs?: number;
   attempts?: number;
+  /** Overrides what resolv.conf says. */
+  settings?: ResolverSettings;
   /** Time limit of a resolution with all its search domains and servers. */
   deadlineMs?: number;
 }
 
 export class DnsResolver {
-  readonly counters: DnsCounters = {
-    resolve_total: 0,
-    not_found: 0,
-    timeouts: 0,
-    get_addr_failure: 0,
-    pending_resolutions: 0,
-  };
+  /** Of this resolver and of those that withSettings() has made. */
+  readonly counters: DnsCounters;
   readonly #hosts: ReloadedFile<ReadonlyMap<string, HostsEntry>>;
   readonly #conf: ReloadedFile<ResolvConf>;
   readonly #options: DnsResolverOptions;
@@ -65,11 +63,19 @@ export class DnsResolver {
   #client: { readonly conf: ResolvConf; readonly resolver: Resolver } | undefined;
   #isClosed = false;
 
-  constructor(options: DnsResolverOptions = {}) {
+  constructor(options: DnsResolverOptions = {}, counters: DnsCounters = noCounts()) {
+    this.counters = counters;
     const domain = domainOf(options.hostName ?? hostname());
     this.#options = options;
     this.#hosts = new ReloadedFile(options.hostsFile ?? '/etc/hosts', parseHosts);
-    this.#conf = new ReloadedFile(options.resolvConf ?? '/etc/resolv.conf', (text) => parseResolvConf(text, domain));
+    this.#conf = new ReloadedFile(options.resolvConf ?? '/etc/resolv.conf', (text) =>
+      withSettings(parseResolvConf(text, domain), options.settings),
+    );
+  }
+
+  /** Returns a resolver with other settings, for the caller to close. */
+  withSettings(settings: ResolverSettings): DnsResolver {
+    return new DnsResolver({ ...this.#options, settings }, this.counters);
   }
 
   /** Resolves `name`. Never rejects. */
@@ -174,6 +180,10 @@ export class DnsResolver {
     if (result.status === 'timeout') this.counters.timeouts++;
     if (result.status === 'timeout' || result.status === 'failed') this.counters.get_addr_failure++;
   }
+}
+
+function noCounts(): DnsCounters {
+  return { resolve_total: 0, not_found: 0, timeouts: 0, get_addr_failure: 0, pending_resolutions: 0 };
 }
 
 interface DnsRecord {

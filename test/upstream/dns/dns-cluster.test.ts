@@ -6,7 +6,15 @@ import type { DiscoverySpec, DnsSettings } from '../../../src/upstream/cluster-c
 import { DnsCluster } from '../../../src/upstream/dns/dns-cluster.js';
 import type { DnsResult } from '../../../src/upstream/dns/resolver.js';
 
-const DNS: DnsSettings = { family: 'V4_ONLY', refreshMs: 5000, respectTtl: false, failureRefresh: undefined };
+const DNS: DnsSettings = {
+  family: 'V4_ONLY',
+  refreshMs: 5000,
+  respectTtl: false,
+  minRefreshMs: 0,
+  jitterMs: 0,
+  failureRefresh: undefined,
+  resolver: undefined,
+};
 const TIMEOUT: DnsResult = { status: 'timeout' };
 const found = (addresses: string, ttlMs = 0): DnsResult => ({
   status: 'found',
@@ -112,6 +120,29 @@ t.test('respect_dns_ttl: the TTL is the refresh rate, unless it is 0', async (t)
   await c.answer('a', found('10.0.0.1', 0));
   c.pass(5000);
   t.same(c.asked(), ['a']);
+});
+
+t.test('a short TTL does not go below the minimum, and a jitter delays the next resolution', async (t) => {
+  const c = clusterOf(['a'], { respectTtl: true, minRefreshMs: 3000 });
+  c.cluster.start();
+  await c.answer('a', found('10.0.0.1', 1000));
+  c.pass(2999);
+  t.same(c.asked(), []);
+  c.pass(1);
+  t.same(c.asked(), ['a']);
+  const jittered = clusterOf(['a'], { jitterMs: 1000 });
+  jittered.cluster.start();
+  let early = 0;
+  for (let round = 0; round < 100; round++) {
+    await jittered.answer('a', found('10.0.0.1'));
+    jittered.pass(4999);
+    t.same(jittered.asked(), []);
+    jittered.pass(500);
+    early += jittered.asked().length;
+    jittered.pass(501);
+    t.same(jittered.asked(), ['a']);
+  }
+  t.ok(early > 25 && early < 75, `${early} of 100 in the first half of the jitter`);
 });
 
 t.test('a failure keeps the hosts, and is retried at the refresh rate or with back-off', async (t) => {

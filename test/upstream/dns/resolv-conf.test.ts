@@ -20,6 +20,7 @@ options attempts:9 rotate
   );
   t.same(conf, {
     servers: ['10.0.0.1', '2001:db8::1', '10.0.0.3:5353'],
+    isServerDefault: false,
     search: ['one.test', 'two.test'],
     ndots: 15,
     timeoutMs: 1000,
@@ -27,6 +28,7 @@ options attempts:9 rotate
   });
   t.same(parseResolvConf('', 'corp.test'), {
     servers: ['127.0.0.1'],
+    isServerDefault: true,
     search: ['corp.test'],
     ndots: 1,
     timeoutMs: undefined,

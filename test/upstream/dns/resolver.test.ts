@@ -209,3 +209,24 @@ t.test('close() cancels resolutions in flight', async (t) => {
   resolver.close();
   t.match(await pending, { status: 'failed', reason: 'ECANCELLED' });
 });
+
+t.test('settings override the name servers, search domains, time limits of the machine', async (t) => {
+  const { server, resolver } = await setUp(t, {}, 'search corp.test\n');
+  const other = new NameServer();
+  await other.start();
+  t.teardown(() => other.stop());
+  server.answers.set('a.corp.test', { a: ['10.0.0.1'] });
+  other.answers.set('a.corp.test', { a: ['10.0.0.2'] });
+  const settings = { servers: [other.address], isFallback: false, skipsSearch: false, timeoutMs: 5000, attempts: 1 };
+  const addressOf = async (changes: Partial<typeof settings>) => {
+    const own = resolver.withSettings({ ...settings, ...changes });
+    const result = await own.resolve('a', 'V4_ONLY');
+    own.close();
+    return result.status === 'found' ? result.addresses.join() : result.status;
+  };
+  t.equal(await addressOf({}), '10.0.0.2');
+  t.equal(await addressOf({ isFallback: true }), '10.0.0.1', 'the machine has name servers');
+  t.equal(await addressOf({ servers: [] }), '10.0.0.1');
+  t.equal(await addressOf({ skipsSearch: true }), 'not_found');
+  t.equal(resolver.counters.resolve_total, 4, 'one count for all');
+});

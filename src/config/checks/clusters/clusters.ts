@@ -4,6 +4,7 @@ import { isIP } from 'node:net';
 import { durationMs } from '../../../common/time/duration.js';
 import { ipAddress } from '../../../io/addresses/address.js';
 import type { ExtensionCatalog } from '../../catalog/extension.js';
+import { type DnsFields, discoveryType, dnsFields } from '../../fields/discovery.js';
 import { HTTP_OPTIONS, httpOptions, protocolOptions } from '../../fields/http-options.js';
 import type { Cluster, ClusterLoadAssignment, Endpoint, OutlierDetection, TcpKeepalive } from '../../generated/api.js';
 import { formatPath, type Path } from '../../text/path.js';
@@ -14,6 +15,7 @@ import { checkEds } from './eds.js';
 import { checkEndpointCheck, checkHealthChecks } from './health-checks.js';
 import { checkHostProtocols } from './host-protocols.js';
 import { checkLoadBalancing } from './load-balancing.js';
+import { checkResolver } from './resolvers.js';
 
 const CLUSTERS = ['static_resources', 'clusters'];
 export function checkClusters(clusters: readonly Cluster[], catalog: ExtensionCatalog, problems: Problems): void {
@@ -38,9 +40,11 @@ export function checkCluster(cluster: Cluster, path: Path, catalog: ExtensionCat
   checkEds(cluster, path, problems);
   checkHealthChecks(cluster, path, problems);
   checkHostProtocols(cluster, path, problems);
-  const type = cluster.type ?? 'STATIC';
-  const isTypeWrong = problems.has([...path, 'type']);
+  const type = discoveryType(cluster);
+  const isTypeWrong = problems.has([...path, 'type']) || problems.has([...path, 'cluster_type']);
   if (!isTypeWrong && !type.endsWith('_DNS')) checkLookups(cluster, type, path, problems);
+  const dns = dnsFields(cluster);
+  const dnsPath = dns.isExtension ? [...path, 'cluster_type', 'typed_config'] : path;
   // Clusters of other types may have no endpoints; requests to them fail with no healthy upstream.
   if (!cluster.load_assignment && type === 'LOGICAL_DNS') {
     if (!problems.has([...path, 'load_assignment'])) {
@@ -53,9 +57,11 @@ export function checkCluster(cluster: Cluster, path: Path, catalog: ExtensionCat
   for (const { endpoint, at } of endpoints) checkEndpoint(type, isTypeWrong, endpoint, at, problems);
   checkWeights(cluster.load_assignment, assignmentPath, problems);
   if (type === 'STATIC') checkSource(cluster, endpoints, path, problems);
-  if (type === 'LOGICAL_DNS' && cluster.dns_lookup_family === 'ALL') {
+  checkRefreshRate(dns, dnsPath, problems);
+  checkResolver(dns.resolver, [...dnsPath, 'typed_dns_resolver_config'], problems);
+  if (type === 'LOGICAL_DNS' && dns.family === 'ALL') {
     problems.error(
-      [...path, 'dns_lookup_family'],
+      [...dnsPath, 'dns_lookup_family'],
       "a LOGICAL_DNS cluster with 'ALL' needs Happy Eyeballs, which is not implemented in Baton: use AUTO or V4_PREFERRED",
     );
   }
@@ -145,13 +151,15 @@ function checkOptions(cluster: Cluster, path: Path, catalog: ExtensionCatalog, p
   checkProtocolOptions(cluster, path, problems);
   checkHttpOptions(cluster, path, problems);
   checkOutlierDetection(cluster.outlier_detection, [...path, 'outlier_detection'], problems);
-  const { base_interval: base, max_interval: max } = cluster.dns_failure_refresh_rate ?? {};
-  if (base !== undefined && max !== undefined && durationMs(max) < durationMs(base)) {
-    problems.error(
-      [...path, 'dns_failure_refresh_rate', 'max_interval'],
-      'max_interval must be greater than or equal to base_interval',
-    );
-  }
+}
+
+function checkRefreshRate({ failureRefreshRate }: DnsFields, path: Path, problems: Problems): void {
+  const { base_interval: base, max_interval: max } = failureRefreshRate ?? {};
+  if (base === undefined || max === undefined || durationMs(max) >= durationMs(base)) return;
+  problems.error(
+    [...path, 'dns_failure_refresh_rate', 'max_interval'],
+    'max_interval must be greater than or equal to base_interval',
+  );
 }
 
 /** Reports a maximum ejection time that is shorter than the base ejection time. */

@@ -1,12 +1,14 @@
 // EDS clusters: required fields, and fields that have an effect only in them or only in other clusters.
 
+import { discoveryType } from '../../fields/discovery.js';
 import type { Cluster } from '../../generated/api.js';
 import type { Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
 
 export function checkEds(cluster: Cluster, path: Path, problems: Problems): void {
-  const { eds_cluster_config: eds, load_assignment: assignment, type } = cluster;
-  if (problems.has([...path, 'type'])) return;
+  const { eds_cluster_config: eds, load_assignment: assignment } = cluster;
+  const type = discoveryType(cluster);
+  if (problems.has([...path, 'type']) || problems.has([...path, 'cluster_type'])) return;
   if (type !== 'EDS') {
     if (eds) problems.error([...path, 'eds_cluster_config'], 'eds_cluster_config set in a non-EDS cluster', 'key');
     if (assignment?.policy?.endpoint_stale_after !== undefined) {

@@ -83,6 +83,8 @@ class DnsDiscovery implements HostDiscovery {
   readonly #spec: DiscoverySpec;
   readonly #listener: DiscoveryListener;
   readonly #dns: DnsCluster;
+  /** Its own resolver; undefined: it uses the common one. */
+  readonly #resolver: DnsResolver | undefined;
 
   constructor(
     spec: DiscoverySpec,
@@ -90,7 +92,10 @@ class DnsDiscovery implements HostDiscovery {
     listener: DiscoveryListener,
     context: DiscoveryContext,
   ) {
-    const { random, resolver, timers } = context;
+    const { random, timers } = context;
+    const { resolver: settings } = spec.dns;
+    this.#resolver = settings && context.resolver.withSettings(settings);
+    const resolver = this.#resolver ?? context.resolver;
     this.#spec = spec;
     this.#listener = listener;
     this.#dns = new DnsCluster(spec, {
@@ -113,6 +118,7 @@ class DnsDiscovery implements HostDiscovery {
 
   stop(): void {
     this.#dns.stop();
+    this.#resolver?.close();
   }
 
   #report(endpoints: readonly ResolvedEndpoint[]): void {
