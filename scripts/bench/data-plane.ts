@@ -369,6 +369,7 @@ function buildWorker(): FakeTransport {
     extensions,
     headerBlocks: new HeaderBlockPool(io.memory),
     identity: { ip: '10.0.0.1', cluster: '', node: '', zone: '' },
+    node: {},
     port: (name) => ports.port(name),
     scope: (prefix) => stats.scope(scopes.get(prefix)!),
     tokenBucket: (_name, rate) => new OwnTokenBucket(rate),

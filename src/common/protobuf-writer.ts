@@ -16,6 +16,11 @@ export class ProtobufWriter {
     out.put(this.#buffer, 0, this.#length);
   }
 
+  /** Returns a copy of the written bytes. */
+  copy(): Uint8Array<ArrayBuffer> {
+    return new Uint8Array(this.#buffer.subarray(0, this.#length));
+  }
+
   /** Returns a copy of the written bytes, preceded by their length as a varint. */
   delimited(): Uint8Array<ArrayBuffer> {
     const head = new ProtobufWriter();

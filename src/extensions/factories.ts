@@ -89,6 +89,8 @@ export interface TerminalHttpFilterExtension<C = unknown> extends Extension {
 /** An access logger. */
 export interface AccessLoggerExtension<C = unknown> extends Extension<C> {
   readonly category: 'envoy.access_loggers';
+  /** Returns the scopes whose stats must exist before traffic. */
+  scopes?(config: C): ScopeRequest[];
   /** Called once for each worker and access_log element. */
   createOnWorker(config: C, context: WorkerContext): AccessLogger;
   /** Creates a logger of the requests to the admin interface, which the primary serves. Absent: it cannot log those. */
@@ -311,6 +313,8 @@ export interface WorkerContext extends UpstreamThread {
   readonly extensions: ExtensionFinder;
   readonly headerBlocks: HeaderBlockPool;
   readonly identity: LocalIdentity;
+  /** The node that this server reports of itself. */
+  readonly node: Node;
   /** Opens the port `name`, which leads to the primary's port of the same name. */
   port(name: string): WorkerPort;
   readonly routes: WorkerRoutes;

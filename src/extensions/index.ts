@@ -1,6 +1,7 @@
 // The list of all extensions of this build. A new extension is a folder and a line here; extensions without code are in named.ts.
 
 import { fileAccessLog } from './access-loggers/file/index.js';
+import { httpGrpcAccessLog, tcpGrpcAccessLog } from './access-loggers/grpc/index.js';
 import { stderrAccessLog } from './access-loggers/stderr/index.js';
 import { stdoutAccessLog } from './access-loggers/stdout/index.js';
 import type { AnyExtension } from './factories.js';
@@ -44,6 +45,8 @@ import { downstreamTls, upstreamTls } from './transport-sockets/tls/index.js';
 
 export const EXTENSIONS: readonly AnyExtension[] = [
   fileAccessLog,
+  httpGrpcAccessLog,
+  tcpGrpcAccessLog,
   stderrAccessLog,
   stdoutAccessLog,
   buffer,

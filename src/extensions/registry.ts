@@ -2,8 +2,10 @@
 
 import type { AccessLogger } from '../access-log/access-logger.js';
 import { GuardedLogger } from '../access-log/guarded-logger.js';
+import { callExtension } from '../common/errors/defects.js';
 import type { AccessLog, AccessLogType, Any } from '../config/generated/api.js';
 import { messageNameOf } from '../config/schema/message-name.js';
+import type { ScopeRequest } from '../stats/store.js';
 import type { LoadBalancingPolicies } from '../upstream/load-balancer/policy.js';
 import type {
   AccessLoggerExtension,
@@ -106,6 +108,17 @@ export function createAccessLoggers(
     for (const logger of loggers) logger.close();
     throw error;
   }
+}
+
+/** Returns the scopes of the loggers of an access_log list. */
+export function accessLogScopes(
+  configs: readonly AccessLog[] | undefined,
+  extensions: ExtensionFinder,
+): ScopeRequest[] {
+  return (configs ?? []).flatMap(({ typed_config: config }) => {
+    const extension = extensions.accessLogger(config!);
+    return callExtension('scopes', extension.name, () => extension.scopes?.(config!) ?? []);
+  });
 }
 
 function createLogger(config: Any, context: WorkerContext): AccessLogger {

@@ -108,9 +108,12 @@ export {
 } from '../access-log/access-logger.js';
 export { compileFormat, type Format, noHeaderNeeds } from '../access-log/formats/format.js';
 export { compileSubstitutionFormat } from '../access-log/formats/substitution-format.js';
+export { downstreamBytes, headBytes, upstreamBytes } from '../access-log/operators/bytes-operators.js';
 export { withinPlace } from '../access-log/operators/format-error.js';
+export type { HeaderNeeds } from '../access-log/operators/operator.js';
 export type { FilterState, FilterStateObject, UpstreamSharing } from '../access-log/stream/filter-state.js';
-export { Protocol, type StreamInfo } from '../access-log/stream/stream-info.js';
+export type { HeaderView } from '../access-log/stream/header-view.js';
+export { Protocol, type StreamInfo, UNSET } from '../access-log/stream/stream-info.js';
 
 // ── Load-balancing policies ──────────────────────────────────────────────────────────────────────────────────────────
 //
@@ -128,6 +131,7 @@ export { DEFAULT_ZONES } from '../upstream/load-balancer/zone-routes.js';
 //
 // A ListenerFilter inspects the first bytes of a connection before a filter chain is selected.
 
+export type { CertificateFacts } from '../io/tls/connection-security.js';
 export type { DetectedProtocols } from '../io/tls/detected-protocols.js';
 export { type InspectedConnection, type ListenerFilter, Verdict } from '../listener/listener-filter.js';
 

@@ -327,6 +327,7 @@ export class Server {
       health: this.#health.buffer,
       extensionStates: ports.states,
       identity: { ip: localIp, cluster, node, zone: locality?.zone ?? '' },
+      node: this.node,
       place: serverPlace(bootstrap),
       fileFlush,
       runtime: this.configuration.runtime.runtime.snapshot,

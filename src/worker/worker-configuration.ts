@@ -67,6 +67,7 @@ export class WorkerConfiguration {
       extensions,
       headerBlocks: headerBlocks(thread.memory),
       identity: start.identity,
+      node: start.node,
       port: (name) => ports.port(name),
       serverHealth: new ServerHealth(start.health),
       scope: (prefix, layout) => scopes.find(prefix, layout),

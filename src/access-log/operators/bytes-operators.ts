@@ -25,21 +25,17 @@ export class HeadersBytesOperator implements Operator {
   }
 
   write(info: StreamInfo, out: LogBuffer): boolean {
-    out.number(this.#bytes(info));
+    out.number(headBytes[this.#head](info));
     return true;
   }
-
-  #bytes(info: StreamInfo): number {
-    switch (this.#head) {
-      case 'request':
-        return info.requestHeaders === undefined ? 0 : requestBytes(info.requestHeaders, info.scheme);
-      case 'response':
-        return info.responseHeaders === undefined ? 0 : bytesOf(info.responseHeaders) + STATUS_BYTES;
-      default:
-        return info.responseTrailers?.fieldBytes ?? 0;
-    }
-  }
 }
+
+/** Bytes of heads, as HeadersBytesOperator writes them. */
+export const headBytes: Readonly<Record<HeadName, (info: StreamInfo) => number>> = {
+  request: ({ requestHeaders, scheme }) => (requestHeaders === undefined ? 0 : requestBytes(requestHeaders, scheme)),
+  response: ({ responseHeaders }) => (responseHeaders === undefined ? 0 : bytesOf(responseHeaders) + STATUS_BYTES),
+  trailers: ({ responseTrailers }) => responseTrailers?.fieldBytes ?? 0,
+};
 
 function requestBytes(view: HeaderView, scheme: string): number {
   const { pathStart, pathEnd, methodStart, methodEnd } = view;

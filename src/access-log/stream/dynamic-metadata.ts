@@ -17,6 +17,11 @@ export class DynamicMetadata {
     return this.#namespaces.has(namespace);
   }
 
+  /** Returns the structures with their namespaces. */
+  entries(): Iterable<[namespace: string, value: Struct]> {
+    return this.#namespaces.entries();
+  }
+
   /** Replaces the structure of a namespace. */
   set(namespace: string, value: Struct): void {
     this.#namespaces.set(namespace, value);

@@ -3,7 +3,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { FileLogOptions } from '../../access-log/files/file-log.js';
 import type { ProfileCommand } from '../../common/profiling/profile.js';
-import type { Any, FilterChain, Listener } from '../../config/generated/api.js';
+import type { Any, FilterChain, Listener, Node } from '../../config/generated/api.js';
 import type { LocalIdentity } from '../../http/headers/edge/forwarding-headers.js';
 import type { DrainWindow } from '../../listener/drain-window.js';
 import type { LevelRules } from '../../log/level-rules.js';
@@ -169,6 +169,8 @@ export interface WorkerStart {
   /** States that extensions on the primary have published, by name. */
   readonly extensionStates: Readonly<Record<string, unknown>>;
   readonly identity: LocalIdentity;
+  /** The node that this server reports of itself. */
+  readonly node: Node;
   readonly place: ServerPlace;
   readonly fileFlush: FileLogOptions;
   readonly snapshot: Snapshot;

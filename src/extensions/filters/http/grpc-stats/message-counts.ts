@@ -1,6 +1,6 @@
 // The filter state of grpc_stats: how many messages a call has sent and received. Logs print it when they are written.
 
-import type { FilterStateObject } from '../../../sdk.js';
+import { type FilterStateObject, ProtobufWriter } from '../../../sdk.js';
 
 export class MessageCounts implements FilterStateObject {
   readonly isReadOnly = false;
@@ -18,5 +18,15 @@ export class MessageCounts implements FilterStateObject {
       requestMessageCount: this.requests === 0 ? undefined : String(this.requests),
       responseMessageCount: this.responses === 0 ? undefined : String(this.responses),
     });
+  }
+
+  get message() {
+    const writer = new ProtobufWriter();
+    if (this.requests > 0) writer.number(1, this.requests);
+    if (this.responses > 0) writer.number(2, this.responses);
+    return {
+      typeUrl: 'type.googleapis.com/envoy.extensions.filters.http.grpc_stats.v3.FilterObject',
+      encoded: writer.copy(),
+    };
   }
 }

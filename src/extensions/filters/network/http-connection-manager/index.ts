@@ -23,6 +23,7 @@ import type {
 } from '../../../factories.js';
 import { reportLogFilters } from '../../../log-filters.js';
 import { createPart } from '../../../primary-part.js';
+import { accessLogScopes } from '../../../registry.js';
 import { reportMistake, reportMistakes } from '../../../report-mistakes.js';
 import { chainFilters } from './chain-filters.js';
 import { connectionManagerOptions } from './options.js';
@@ -55,6 +56,7 @@ export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectio
     { prefix: HTTP1_PREFIX, layout: Http1CodecStats },
     { prefix: HTTP2_PREFIX, layout: Http2Stats },
     ...filterScopes(config, extensions),
+    ...accessLogScopes(config.access_log, extensions),
   ],
   createOnPrimary(config, context) {
     const routes = context.routes.attach({

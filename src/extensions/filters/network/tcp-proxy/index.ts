@@ -6,7 +6,7 @@ import { TcpStats } from '../../../../stats/layouts/tcp.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
 import type { TerminalNetworkFilterExtension, WorkerContext } from '../../../factories.js';
 import { reportLogFilters } from '../../../log-filters.js';
-import { createAccessLoggers } from '../../../registry.js';
+import { accessLogScopes, createAccessLoggers } from '../../../registry.js';
 import { TcpProxy } from './tcp-proxy.js';
 
 const DEFAULT_IDLE_MS = 60 * 60_000;
@@ -19,7 +19,10 @@ export const tcpProxy: TerminalNetworkFilterExtension<TcpProxyConfig> = {
   validate(config, report) {
     reportLogFilters(config.access_log, 'access_log', report);
   },
-  scopes: (config) => [{ prefix: statPrefix(config), layout: TcpStats }],
+  scopes: (config, _listener, extensions) => [
+    { prefix: statPrefix(config), layout: TcpStats },
+    ...accessLogScopes(config.access_log, extensions),
+  ],
   createOnWorker(config, { names }, context) {
     const options = {
       chain: names,
