@@ -12,7 +12,7 @@ import { withoutValue } from '../text/secrets.js';
 import { MAX_DEPTH, type UnknownField } from '../text/source.js';
 import { isTypedStruct, typeUrlMember } from '../text/typed-struct.js';
 import { booleanOfWord, textOfNumber } from '../text/yaml/yaml-number.js';
-import { CREDENTIALS, namesFile } from './certificates.js';
+import { CREDENTIALS, isForProvider } from './certificates.js';
 import { ANY, FILTER_CONFIG, messageNameOf } from './message-name.js';
 import {
   choices,
@@ -42,7 +42,7 @@ export class Decoder {
   readonly #schema: Schema;
   readonly #problems: Problems;
   readonly #unknownFields: UnknownFields;
-  readonly #leavesFiles: boolean;
+  readonly #isDelivered: boolean;
   readonly #path: PathPart[] = [];
   /** Unknown fields that have caused a warning. */
   readonly #warned = new Set<string>();
@@ -56,19 +56,19 @@ export class Decoder {
   #isSecret = false;
 
   /** @param maxValues maximum number of values, which bounds the expansion of aliases */
-  /** `leavesFiles`: certificates and keys in files are checked later, by those who watch the files. */
+  /** `isDelivered`: the message is a secret from a source, whose files are checked by the provider, which watches them. */
   constructor(
     schema: Schema,
     problems: Problems,
     unknownFields: UnknownFields,
     maxValues: number,
-    leavesFiles = false,
+    isDelivered = false,
   ) {
     this.#schema = schema;
     this.#problems = problems;
     this.#unknownFields = unknownFields;
     this.#valuesLeft = maxValues;
-    this.#leavesFiles = leavesFiles;
+    this.#isDelivered = isDelivered;
   }
 
   /**
@@ -120,7 +120,7 @@ export class Decoder {
       if (value !== undefined) message[field.name] = value;
       this.#path.pop();
     }
-    if (!Object.hasOwn(CREDENTIALS, type.name) || (this.#leavesFiles && namesFile(message))) return;
+    if (!Object.hasOwn(CREDENTIALS, type.name) || (this.#isDelivered && isForProvider(message))) return;
     CREDENTIALS[type.name]!(message as never, this.#path, this.#problems);
   }
 

@@ -183,10 +183,12 @@ export class SecretProvider implements Watcher<Secret> {
   /** Makes the contexts of all users, and then puts all of them into use. Throws, with nothing changed, when one cannot be made. */
   *#use(secret: Secret): Generator<void, void> {
     while (this.#isBusy) yield;
-    checkSecret(this.#context.shim, secret, this.#kind);
     this.#isBusy = true;
     const prepared = new Map<SecretUser, PreparedContext>();
     try {
+      checkSecret(this.#context.shim, secret, this.#kind);
+      // Hundreds of certificates take a tenth of a second, here and for each context.
+      yield;
       let begunMs = performance.now();
       for (const user of this.#users) {
         prepared.set(user, user.prepare(secret));

@@ -3,13 +3,12 @@
 import { BatonError, messageOf } from '../../common/errors/errors.js';
 import { readRegularFile } from '../../common/files/regular-file.js';
 import type { DataSource, Secret } from '../../config/generated/api.js';
+import { MAX_SECRET_BYTES } from '../../config/schema/certificates.js';
 import { partOf } from './context-secrets.js';
 import type { SecretKind } from './secret-discovery.js';
 
-/** The primary parses secrets, once for each context: about 0.2 ms for each certificate. */
-const MAX_BYTES = 1024 * 1024;
 /** A list of 100,000 revoked certificates has 4 MB. */
-const MAX_CRL_BYTES = 8 * MAX_BYTES;
+const MAX_CRL_BYTES = 8 * MAX_SECRET_BYTES;
 /** Files that change while they are read are read again this often. */
 const MAX_READS = 5;
 
@@ -71,7 +70,7 @@ function readOnce(secret: Secret, kind: SecretKind): Map<string, Buffer> {
 }
 
 function mostOf(place: string): number {
-  return place === 'validation_context.crl' ? MAX_CRL_BYTES : MAX_BYTES;
+  return place === 'validation_context.crl' ? MAX_CRL_BYTES : MAX_SECRET_BYTES;
 }
 
 function refused(where: string, message: string, cause?: unknown): BatonError {

@@ -248,6 +248,50 @@ besideEnvoy('connections to hosts use the secrets of files, as they are at the t
   });
 });
 
+t.test('handshakes do not fail while the files of a certificate are moved into place', async (t) => {
+  const { baton, pair, port } = await startWithPair(t, { command: undefined });
+  let isOver = false;
+  const seen = new Set<string>();
+  const clients = Array.from({ length: 8 }, async () => {
+    while (!isOver) seen.add(await servedName(t, port));
+  });
+  for (const next of [second, first, second, first, second]) {
+    pair.replace(next);
+    await waitForName(t, port, next === first ? 'first.test' : 'second.test');
+  }
+  isOver = true;
+  await Promise.all(clients);
+  t.strictSame(seen, new Set(['first.test', 'second.test']));
+  t.equal((await baton.stats())['listener.main.ssl.connection_error'], 0);
+});
+
+t.test('a large bundle of authorities does not hold up the admin interface', async (t) => {
+  const authorities = await Promise.all(Array.from({ length: 20 }, (_, index) => Authority.create(`Root ${index}`)));
+  const bundle = `${authorities.map(({ certificate }) => certificate).join('\n')}\n`;
+  const directory = tempDir(t);
+  const [secret, trust] = [new SecretFile(directory, 'server'), new SecretFile(directory, 'trust')];
+  secret.set({ tls_certificate: tlsCertificate(first) });
+  trust.set({ validation_context: trustedCa(root) });
+  const common = { validation_context_sds_secret_config: trust.config };
+  const baton = await startBaton(t, { config: discoveringListener(secret.config, common) });
+  const repeated = (bytes: number) => bundle.repeat(Math.floor(bytes / bundle.length));
+  trust.set({ validation_context: { trusted_ca: { inline_string: repeated(1024 * 1024) } } });
+  let slowestMs = 0;
+  await waitFor(
+    async () => {
+      const begunMs = performance.now();
+      const stats = await baton.stats();
+      slowestMs = Math.max(slowestMs, performance.now() - begunMs);
+      return stats['sds.trust.update_success'] === 2;
+    },
+    { what: 'the large bundle in use' },
+  );
+  t.ok(slowestMs < 2000, `the slowest answer took ${slowestMs} ms`);
+  trust.set({ validation_context: { trusted_ca: { inline_string: repeated(10 * 1024 * 1024) } } });
+  await baton.waitForStats({ 'sds.trust.update_rejected': 1 });
+  t.match(baton.stderr, /trust: validation_context\.trusted_ca: it is larger than 1 MiB/);
+});
+
 t.test('a secret that names files of any size is bounded', async (t) => {
   const { baton, directory, pair, port } = await startWithPair(t, { command: undefined });
   moveIntoPlace(join(directory, 'live', 'server.pem'), first.chain.repeat(20_000));
