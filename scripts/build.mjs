@@ -15,6 +15,7 @@ import { RECORDS, Step } from './build/step.mjs';
 
 const USAGE = 'usage: npm run build [-- --define=admin_html=enabled|disabled] [--force]';
 const WEB = 'src/admin/web';
+const API = 'src/api';
 /** The output folder of the compiler for each source folder. */
 const COMPILED = ['src', 'test', 'scripts', 'examples'];
 /** npm writes the second one after an installation, with the installed versions. */
@@ -42,6 +43,11 @@ step('modules', {
   isInput: isProgram,
   outputs: COMPILED.map((folder) => `dist/${folder}`),
 }).run(compile);
+// The module that users' scripts import, with its types.
+step('api', {
+  reads: [API, 'tsconfig.json', ...PACKAGES, ...OWN],
+  outputs: ['dist/api'],
+}).run(() => run('node_modules/.bin/tsc', '-p', API));
 step('bundle', {
   reads: ['src', 'scripts/bundle.mjs', 'scripts/bundle', 'tsconfig.json', ...PACKAGES, ...OWN],
   isInput: isProgram,

@@ -9,10 +9,10 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 
 /** The rooms of each floor, from the ground up. A room is a file or a folder of src. */
 const FLOORS = [
-  ['io', 'common'],
+  ['io', 'common', 'api'],
   ['config'],
   ['stats', 'log'],
-  ['runtime', 'access-log', 'tls'],
+  ['runtime', 'access-log', 'tls', 'scripts'],
   ['listener', 'http', 'upstream', 'grpc'],
   ['extensions'],
   ['admin', 'restart', 'restarter', 'xds'],
@@ -35,7 +35,12 @@ const NEIGHBOURS = {
 const SHIM_FACADE = 'src/io/shim.ts';
 
 /** The only files outside its folder that an extension may import. What it needs beyond that is added to the first one. */
-const FOR_EXTENSIONS = ['src/extensions/sdk.ts', 'src/extensions/grpc-sdk.ts', 'src/config/generated/api.ts'];
+const FOR_EXTENSIONS = [
+  'src/api/index.ts',
+  'src/config/generated/api.ts',
+  'src/extensions/grpc-sdk.ts',
+  'src/extensions/sdk.ts',
+];
 /** Extensions that are part of the data plane and use its internals. */
 const INSIDERS = [
   'filters/http/router',

@@ -27,6 +27,8 @@ import {
 } from '../../src/io/shim.js';
 import { openThreadIo } from '../../src/io/thread-io.js';
 import { Runtime } from '../../src/runtime/runtime.js';
+import { SCRIPTS_PORT } from '../../src/scripts/published.js';
+import { WorkerScripts } from '../../src/scripts/worker-scripts.js';
 import { raiseInliningLimit } from '../../src/server/start/optimizer.js';
 import { ClusterStats, HostStats } from '../../src/stats/layouts/cluster.js';
 import { ListenerStats, ListenerWorkerStats } from '../../src/stats/layouts/listener.js';
@@ -363,6 +365,7 @@ function buildWorker(): FakeTransport {
     calls: callsOf(thread, clusters, '127.0.0.1'),
     timers,
     filterConfigs: new FilterConfigs(),
+    scripts: new WorkerScripts(ports.port(SCRIPTS_PORT)),
     routes: new RouteTables({ clusters, runtime: thread.runtime }, ports.port(ON_DEMAND_PORT)),
     serverHealth: { isFailing: false, isFailRequested: false },
     accessLogFiles: new AccessLogFiles(),

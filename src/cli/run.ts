@@ -7,16 +7,18 @@ import { fileIdentity } from '../common/files/file-watch.js';
 import { programFile } from '../common/package/package-root.js';
 import { print, printed } from '../common/process/print.js';
 import type { SignalName, Signals } from '../common/process/signals.js';
+import type { Bootstrap } from '../config/generated/api.js';
 import type { LoadResult } from '../config/load/load.js';
 import { loadInThread } from '../config/load/load-in-thread.js';
 import { jsonSchemaPath } from '../config/schema/json-schema-path.js';
-import { formatProblem, formatProblems } from '../config/text/problem.js';
+import { formatProblem, formatProblems, problemOf } from '../config/text/problem.js';
 import { loadShim } from '../io/shim.js';
 import { applicationLogFormat } from '../log/application-log.js';
 import { getLogger, initLogging, setLogFormat } from '../log/logger.js';
 import { repeatOnStderr } from '../log/repeat-on-stderr.js';
 import { writeBaseIdFile } from '../restart/base-id-file.js';
 import { hotRestartVersion } from '../restart/version.js';
+import type { ReadScript } from '../scripts/reading/task.js';
 import type { HotRestart } from '../server/restart/hot-restart.js';
 import { firstSteps, helpText, USAGE_HINT } from './help.js';
 import { overrideNode } from './node.js';
@@ -144,6 +146,7 @@ async function loadAndServe(
       bootstrap: loaded.bootstrap,
       sensitive: loaded.sensitive,
       counts: loaded.counts,
+      scripts: loaded.scripts,
       loadConfiguration: () => load(options),
       watched: options.watchConfig ? { path: options.configPath, identity } : undefined,
       logging: { ...logging, format },
@@ -189,11 +192,23 @@ function enableCoreDump(): void {
   }
 }
 
-/** Loads the configuration and applies the node overrides of the command line. */
-async function load(options: Options, signal?: AbortSignal): Promise<LoadResult> {
+/** A loaded configuration with the modules of scripts that it registers. */
+type Loaded = LoadResult & { readonly scripts: readonly ReadScript[] };
+
+/** Loads the configuration and its scripts, and applies the node overrides of the command line. */
+async function load(options: Options, signal?: AbortSignal): Promise<Loaded> {
   const loaded = await loadInThread(CONFIG_THREAD, loadOptions(options), signal);
-  if (!loaded.ok) return loaded;
+  if (!loaded.ok) return { ...loaded, scripts: [] };
+  const scripts = await scriptsOf(loaded.bootstrap);
+  const errors = scripts.flatMap(({ mistakes }) => mistakes.map((mistake) => problemOf('', mistake)));
+  if (errors.length > 0) return { ok: false, errors, warnings: loaded.warnings, scripts };
   const { serviceCluster, serviceNode, serviceZone } = options;
   const node = overrideNode(loaded.bootstrap.node, { serviceCluster, serviceNode, serviceZone });
-  return { ...loaded, bootstrap: { ...loaded.bootstrap, node } };
+  return { ...loaded, bootstrap: { ...loaded.bootstrap, node }, scripts };
+}
+
+async function scriptsOf(bootstrap: Bootstrap): Promise<readonly ReadScript[]> {
+  if (bootstrap.bootstrap_extensions === undefined) return [];
+  const { loadScripts } = await import('../server/scripts/load-scripts.js');
+  return loadScripts(bootstrap);
 }

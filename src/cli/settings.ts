@@ -68,7 +68,10 @@ export function hotRestartOptions(options: Options): HotRestartOptions {
 /** Returns the server settings that depend on the options alone; the others follow from the configuration. */
 export function serverSettings(
   options: Options,
-): Omit<ServeOptions, 'bootstrap' | 'counts' | 'loadConfiguration' | 'logging' | 'restart' | 'sensitive' | 'watched'> {
+): Omit<
+  ServeOptions,
+  'bootstrap' | 'counts' | 'loadConfiguration' | 'logging' | 'restart' | 'scripts' | 'sensitive' | 'watched'
+> {
   const concurrency = workerCount(options.given.includes('concurrency') ? options.concurrency : undefined);
   return {
     concurrency,

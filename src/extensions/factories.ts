@@ -16,6 +16,8 @@ import type { Timers } from '../io/time/timing-wheel.js';
 import type { ListenerFilter } from '../listener/listener-filter.js';
 import type { NetworkFilterFactory, TerminalNetworkFilter } from '../listener/network-filter.js';
 import type { Runtime } from '../runtime/runtime.js';
+import type { ScriptKind } from '../scripts/image.js';
+import type { WorkerScript } from '../scripts/worker-script.js';
 import type { StatsSink } from '../stats/flush/sink.js';
 import type { Layout } from '../stats/layout.js';
 import type { ScopeRequest } from '../stats/store.js';
@@ -105,6 +107,7 @@ export interface PrimaryLogContext {
 /** An extension without code: a configuration may name it. named.ts gives the reason for each. */
 export interface NamedExtension extends Extension {
   readonly category:
+    | 'envoy.bootstrap'
     | 'envoy.clusters'
     | 'envoy.formatter'
     | 'envoy.http.stateful_header_formatters'
@@ -199,6 +202,7 @@ export interface PrimaryFilterContext {
   checkMessage(name: string, text: string): Promise<CheckedMessage>;
   readonly routes: PrimaryRoutes;
   readonly filterConfigs: PrimaryFilterConfigs;
+  readonly scripts: PrimaryScripts;
   /**
    * Keeps the listener warming until ready() of the result is called. `name` is shown by /init_dump. `isLocal`: only files of
    * this machine are needed, so that this takes a moment.
@@ -238,6 +242,15 @@ export interface DiscoveredFilterUser {
   readonly filter: HttpFilter;
   readonly chain: HttpChain;
   readonly context: PrimaryFilterContext;
+}
+
+/** The modules of scripts, on the primary. */
+export interface PrimaryScripts {
+  /**
+   * Returns a part that lasts as long as the use of a module: later versions of the module must accept its configuration. Throws
+   * a BatonError CONFIG_INVALID if the bootstrap does not register the module.
+   */
+  use(module: string, kind: ScriptKind, config: unknown): PrimaryPart;
 }
 
 /** The filters of a chain that routes can configure, in order. */
@@ -319,6 +332,7 @@ export interface WorkerContext extends UpstreamThread {
   port(name: string): WorkerPort;
   readonly routes: WorkerRoutes;
   readonly filterConfigs: WorkerFilterConfigs;
+  readonly scripts: WorkerScripts;
   /** Whether health checks must fail now (POST /healthcheck/fail). Changes at any time: read it for each use. */
   readonly serverHealth: { readonly isFailing: boolean; readonly isFailRequested: boolean };
   /** Returns the scope `prefix`. Throws if scopes() of the extension did not list it. */
@@ -335,6 +349,12 @@ export interface WorkerContext extends UpstreamThread {
 export interface WorkerRoutes {
   rds(rds: Rds, filters: RouteFilters): RouteSource;
   scoped(scoped: ScopedRoutes, filters: RouteFilters): ScopedRouteSource;
+}
+
+/** The modules of scripts, on a worker. */
+export interface WorkerScripts {
+  /** Returns the module of that name, which the primary has checked. */
+  module(name: string): WorkerScript;
 }
 
 /** Discovered configurations of HTTP filters, on a worker. */

@@ -4,6 +4,7 @@ import { fileAccessLog } from './access-loggers/file/index.js';
 import { httpGrpcAccessLog, tcpGrpcAccessLog } from './access-loggers/grpc/index.js';
 import { stderrAccessLog } from './access-loggers/stderr/index.js';
 import { stdoutAccessLog } from './access-loggers/stdout/index.js';
+import { scripts } from './bootstrap/scripts/index.js';
 import type { AnyExtension } from './factories.js';
 import { buffer } from './filters/http/buffer/index.js';
 import { cors } from './filters/http/cors/index.js';
@@ -19,6 +20,7 @@ import { localRateLimit } from './filters/http/local-ratelimit/index.js';
 import { onDemand } from './filters/http/on-demand/index.js';
 import { rbac } from './filters/http/rbac/index.js';
 import { router } from './filters/http/router/index.js';
+import { script } from './filters/http/script/index.js';
 import { setFilterState } from './filters/http/set-filter-state/index.js';
 import { setMetadata } from './filters/http/set-metadata/index.js';
 import { tap } from './filters/http/tap/index.js';
@@ -49,6 +51,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   tcpGrpcAccessLog,
   stderrAccessLog,
   stdoutAccessLog,
+  scripts,
   buffer,
   cors,
   extAuthz,
@@ -63,6 +66,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   onDemand,
   rbac,
   router,
+  script,
   setFilterState,
   setMetadata,
   tap,

@@ -32,6 +32,7 @@ export type {
   ListenerFilterExtension,
   ListenerIdentity,
   LoadBalancingPolicyExtension,
+  NamedExtension,
   NetworkFilterExtension,
   PostEndpoint,
   PrimaryContext,
@@ -64,7 +65,7 @@ export { reportMistakes } from './report-mistakes.js';
 //
 // A factory creates one HttpFilter for each request. StreamControl is the request and its response as the filter controls them.
 
-export { ResponseFlag } from '../access-log/stream/response-flags.js';
+export { ResponseFlag, shortFlags } from '../access-log/stream/response-flags.js';
 export {
   DataStatus,
   HeadersStatus,
@@ -74,7 +75,7 @@ export {
   type StreamControl,
 } from '../http/filters/filter.js';
 export { entryText } from '../http/routing/actions/rate-limits.js';
-export { RouteKind } from '../http/routing/actions/route.js';
+export { type Route, RouteKind } from '../http/routing/actions/route.js';
 export type { HostWaiter, MissingHost } from '../http/routing/tables/on-demand-hosts.js';
 export type { Runtime, RuntimeDouble, RuntimeFlag, RuntimeFraction } from '../runtime/runtime.js';
 
@@ -88,7 +89,7 @@ export { compileFullMatch } from '../common/text/regex.js';
 export { byteText } from '../http/headers/byte-text.js';
 export { requestScheme } from '../http/headers/edge/request-scheme.js';
 export { grpcMessage, isGrpcRequest, isGrpcResponse } from '../http/headers/grpc-reply.js';
-export { BodyKind, type HeaderBlock, Method } from '../http/headers/header-block.js';
+export { BodyKind, type HeaderBlock, Method, methodOf } from '../http/headers/header-block.js';
 export { compileHeaderMutations, type HeaderMutations } from '../http/headers/header-mutations.js';
 export { isServerError } from '../http/headers/status-class.js';
 export { compileHeaderRules, HeaderRule, matchesAll, matchesAny } from '../http/routing/matching/header-rule.js';
@@ -162,7 +163,15 @@ export { type Distribution, QUANTILES } from '../stats/histograms/distribution.j
 export { type CounterSlot, defineLayout, Kind, PERCENT_SCALE } from '../stats/layout.js';
 export { ClusterStats } from '../stats/layouts/cluster.js';
 export { scopePrefix } from '../stats/scope-prefix.js';
-export type { DynamicCounter, DynamicHistogram, Scope } from '../stats/thread-stats.js';
+export type { DynamicCounter, DynamicGauge, DynamicHistogram, Scope, ThreadStats } from '../stats/thread-stats.js';
+
+// ── Scripts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+//
+// A WorkerScript is a module that a user has written; src/api is what it sees.
+
+export type { Struct } from '../config/generated/api.js';
+export { configValue } from '../scripts/config-value.js';
+export type { WorkerScript } from '../scripts/worker-script.js';
 
 // ── Rate limits ──────────────────────────────────────────────────────────────────────────────────────────────────────
 //
@@ -177,7 +186,7 @@ export { OwnTokenBucket, type TokenBucket, TokenRate } from '../upstream/token-b
 
 export type { CallingThread } from '../upstream/calling-thread.js';
 export type { Cluster } from '../upstream/cluster.js';
-export type { ClusterReference } from '../upstream/cluster-manager.js';
+export type { ClusterManager, ClusterReference } from '../upstream/cluster-manager.js';
 export { ClusterStream, type ClusterStreamEvents } from '../upstream/connections/cluster-stream.js';
 export { UpstreamSocket, type UpstreamSocketEvents } from '../upstream/connections/upstream-socket.js';
 export {
@@ -211,3 +220,4 @@ export { type Memory, NoRoomError } from '../io/memory.js';
 export type { Clock } from '../io/time/clock.js';
 export { Timer, type Timers } from '../io/time/timing-wheel.js';
 export { getLogger } from '../log/logger.js';
+export { OccasionalLog } from '../log/occasional-log.js';

@@ -81,16 +81,21 @@ export function failDomain(domain: FaultDomain, error: unknown): void {
 /**
  * Installs the last guard of the thread: uncaught exceptions are counted and logged, and fail their domain. `mustEnd` is called
  * for exceptions outside of any domain. If it returns true, the thread must not continue and its owner ends it; then nothing is
- * logged here.
+ * logged here. `isForeign` is called first: it returns true if the exception comes from a user's code and has been reported.
  */
-export function guardThread(mustEnd: (error: unknown) => boolean): void {
+export function guardThread(
+  mustEnd: (error: unknown) => boolean,
+  isForeign: (error: unknown) => boolean = () => false,
+): void {
   process.on('uncaughtException', (error) => {
+    if (isForeign(error)) return;
     counts.uncaught();
     const domain = domains.getStore();
     if (domain !== undefined) failDomain(domain, error);
     else if (!mustEnd(error)) internalError('internal error: uncaught exception', error);
   });
   process.on('unhandledRejection', (reason) => {
+    if (isForeign(reason)) return;
     counts.uncaught();
     const domain = domains.getStore();
     if (domain !== undefined) failDomain(domain, reason);

@@ -9,6 +9,7 @@ import { ExtensionRegistry } from '../extensions/registry.js';
 import { loadShim, type NativeShim } from '../io/shim.js';
 import { TimerDriver } from '../io/time/timer-driver.js';
 import { countInternalErrors, internalError } from '../log/internal-errors.js';
+import { SCRIPT_THREAD_OPTIONS } from '../scripts/thread-options.js';
 import { BufferMemoryStats, bufferMemoryPrefix } from '../stats/layouts/buffer-memory.js';
 import { FilesystemStats } from '../stats/layouts/filesystem.js';
 import { HandOverStats } from '../stats/layouts/hand-over.js';
@@ -46,6 +47,8 @@ export interface PrimaryOptions {
   /** Counts collected while the configuration was loaded. */
   readonly counts: LoadCounts;
   readonly epoch: EpochFacts;
+  /** Workers evaluate modules of scripts. */
+  readonly hasScripts: boolean;
 }
 
 export class Primary {
@@ -99,7 +102,8 @@ export class Primary {
     if (options.handsOverConnections) this.scopes.add('server.hand_over.', HandOverStats);
     this.watchdog = new Watchdog(this.store, concurrency, watchdogsOf(bootstrap));
     this.snapshots = new Snapshots(this.store, this.words, concurrency);
-    this.workers = new WorkerSet(concurrency, {
+    const execArgv = options.hasScripts ? SCRIPT_THREAD_OPTIONS : undefined;
+    this.workers = new WorkerSet(concurrency, execArgv, {
       applied: (index, version) => this.snapshots.applied(index, version),
       failed: (failure) => this.snapshots.failed(failure),
       extension: (index, name, message) => this.ports.receive(index, name, message),

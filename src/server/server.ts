@@ -14,6 +14,7 @@ import type { EventStream, PostEndpoint } from '../extensions/factories.js';
 import { collectStartGarbage } from '../io/start-garbage.js';
 import { monotonicMs } from '../io/time/timer-driver.js';
 import { getLogger, type LoggingOptions, levelRules } from '../log/logger.js';
+import type { ReadScript } from '../scripts/reading/task.js';
 import { ListenerManagerStats } from '../stats/layouts/listener.js';
 import { serverPlace } from '../upstream/server-place.js';
 import { HealthFailure, ServerHealth } from '../worker/messages/server-health.js';
@@ -36,7 +37,7 @@ import { LostSamples } from './stats/lost-samples.js';
 import type { ProcessHoldings } from './stats/server-stats.js';
 import type { StartData } from './workers/worker-set.js';
 
-export interface ServerOptions extends PrimaryOptions {
+export interface ServerOptions extends Omit<PrimaryOptions, 'hasScripts'> {
   readonly logging: Omit<LoggingOptions, 'threadId'>;
   readonly fileFlush: FileLogOptions;
   /** Bytes that each worker may buffer of requests and responses. */
@@ -46,6 +47,8 @@ export interface ServerOptions extends PrimaryOptions {
   /** The server's own address, for x-forwarded-for of clients on this machine. */
   readonly localIp: string;
   readonly dynamic: DynamicOptions;
+  /** The modules that the bootstrap registers. */
+  readonly scripts: readonly ReadScript[];
   /** Adds an admin endpoint that streams events. */
   readonly serveEvents: (stream: EventStream) => void;
   /** Adds an admin endpoint that takes a request body. Returns a function that removes it. */
@@ -82,12 +85,12 @@ export class Server {
   readonly #ended = new AbortController();
 
   constructor(options: ServerOptions) {
-    const { bootstrap, draining, dynamic, fileFlush, localIp, serveEndpoint } = options;
+    const { bootstrap, draining, dynamic, fileFlush, localIp, scripts, serveEndpoint } = options;
     this.#options = options;
-    this.primary = new Primary(options);
+    this.primary = new Primary({ ...options, hasScripts: options.scripts.length > 0 });
     this.node = this.completed(bootstrap.node);
     this.configuration = new RunningConfiguration(this.primary, {
-      ...{ bootstrap, draining, dynamic, fileFlush, localIp, serveEndpoint },
+      ...{ bootstrap, draining, dynamic, fileFlush, localIp, scripts, serveEndpoint },
       node: this.node,
     });
     this.flushes = this.#createFlushes();

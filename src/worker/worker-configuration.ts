@@ -9,6 +9,8 @@ import type { ExtensionRegistry } from '../extensions/registry.js';
 import { headerBlocks } from '../http/headers/header-block.js';
 import { monotonicMs } from '../io/time/timer-driver.js';
 import { getLogger } from '../log/logger.js';
+import { SCRIPTS_PORT } from '../scripts/published.js';
+import { WorkerScripts } from '../scripts/worker-scripts.js';
 import { ThreadLocalClusterManagerStats } from '../stats/layouts/cluster.js';
 import type { Scope } from '../stats/thread-stats.js';
 import { ClusterManager } from '../upstream/cluster-manager.js';
@@ -41,6 +43,7 @@ const logger = getLogger('main');
 
 export class WorkerConfiguration {
   readonly listeners: WorkerListeners;
+  readonly scripts: WorkerScripts;
   readonly #context: ConfigurationContext;
   readonly #isReplacement: boolean;
   readonly #clusters: ClusterManager;
@@ -55,6 +58,7 @@ export class WorkerConfiguration {
     this.#inflated = scopes.find(`thread_local_cluster_manager.worker_${start.index}.`, ThreadLocalClusterManagerStats);
     this.#clusters = new ClusterManager(thread);
     this.#routes = new RouteTables({ clusters: this.#clusters, runtime: thread.runtime }, ports.port(ON_DEMAND_PORT));
+    this.scripts = new WorkerScripts(ports.port(SCRIPTS_PORT));
     const tokenBuckets = new SharedTokenBuckets(start.tokenBuckets, start.index + 1, monotonicMs);
     const workerContext: WorkerContext = {
       ...thread,
@@ -63,6 +67,7 @@ export class WorkerConfiguration {
       timers: timersOf(thread),
       routes: this.#routes,
       filterConfigs: this.#filterConfigs,
+      scripts: this.scripts,
       accessLogFiles,
       extensions,
       headerBlocks: headerBlocks(thread.memory),

@@ -146,9 +146,16 @@ class Worker {
     this.#handOver = new HandOver(shim, this.#transport, this.#scopes, this.#configuration.listeners);
   }
 
-  /** Applies the first snapshot synchronously. */
+  /** Applies the first snapshot synchronously. If there are scripts, later, when they are evaluated; messages are queued meanwhile. */
   apply(snapshot: Snapshot): void {
-    runSync(this.#configuration.apply(snapshot));
+    const { loading } = this.#configuration.scripts;
+    if (loading === undefined) return runSync(this.#configuration.apply(snapshot));
+    this.#isApplying = true;
+    void loading.then(() => {
+      if (this.#isEnded) return;
+      runSync(this.#configuration.apply(snapshot));
+      this.#applied();
+    });
   }
 
   /** Applies a snapshot in steps. Messages received meanwhile are queued. */
@@ -162,10 +169,15 @@ class Worker {
         setImmediate(step);
         return;
       }
-      this.#isApplying = false;
-      while (!this.#isApplying && this.#queue.length > 0) this.#execute(this.#queue.shift()!);
+      this.#applied();
     };
     setImmediate(step);
+  }
+
+  /** Handles the messages that were queued while a snapshot was applied. */
+  #applied(): void {
+    this.#isApplying = false;
+    while (!this.#isApplying && this.#queue.length > 0) this.#execute(this.#queue.shift()!);
   }
 
   /** Runs the next step of a snapshot. Returns whether it was the last. */
@@ -260,15 +272,19 @@ class Worker {
   }
 
   /**
-   * Guards the thread. An uncaught exception belongs to no connection: it comes from an event of Node in a filter, or from the
-   * worker itself. The thread continues unless memory is exhausted or every turn fails.
+   * Guards the thread. An uncaught exception belongs to no connection: it comes from an event of Node in a filter or a script, or
+   * from the worker itself. The thread continues unless memory is exhausted or every turn fails.
    */
   guard(): void {
-    guardThread((error) => {
-      if (this.#fatal !== undefined) throw this.#fatal.error;
-      if (!isMemoryShortage(error) && this.#transport.failedTurns < MAX_FAILED_TURNS) return false;
-      return this.#dieOf(error);
-    });
+    const { scripts } = this.#configuration;
+    guardThread(
+      (error) => {
+        if (this.#fatal !== undefined) throw this.#fatal.error;
+        if (!isMemoryShortage(error) && this.#transport.failedTurns < MAX_FAILED_TURNS) return false;
+        return this.#dieOf(error);
+      },
+      (error) => this.#fatal === undefined && !isMemoryShortage(error) && scripts.claims(error),
+    );
   }
 
   /** Ends the thread. Writes what can be written without waiting. */

@@ -124,6 +124,7 @@ t.test('every row belongs to a field that a configuration can contain', async (t
 function schemaWith(t: Teardown, file: string, line: string, added: string): Schema {
   const root = tempDir(t);
   cpSync(packagePath('src/config/api'), join(root, 'src/config/api'), { recursive: true });
+  cpSync(packagePath('src/config/protos'), join(root, 'src/config/protos'), { recursive: true });
   symlinkSync(packagePath('node_modules'), join(root, 'node_modules'));
   const path = join(root, 'src/config/api', file);
   const text = readFileSync(path, 'utf8');

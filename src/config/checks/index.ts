@@ -11,6 +11,7 @@ import { checkLocalCluster } from './clusters/local-cluster.js';
 import { checkListeners } from './listeners/listeners.js';
 import { checkOverload } from './overload.js';
 import { checkRuntime } from './runtime.js';
+import { checkScripts } from './scripts.js';
 import { checkAdsConfig, checkConfigSources, reachOf } from './services/config-sources.js';
 import { checkStatsSinks } from './services/stats-sinks.js';
 import { checkWatchdogs } from './watchdogs.js';
@@ -39,6 +40,7 @@ export function checkBootstrap(
   };
   checkListeners(bootstrap.static_resources?.listeners ?? [], bootstrap.admin?.address, context);
   checkStatsSinks(bootstrap.stats_sinks ?? [], context);
+  checkScripts(bootstrap, problems);
   const reach = reachOf(bootstrap, context.http2Clusters);
   checkAdsConfig(bootstrap, reach, problems);
   checkConfigSources(schema, 'envoy.config.bootstrap.v3.Bootstrap', bootstrap, reach, problems);

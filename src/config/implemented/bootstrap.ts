@@ -29,6 +29,7 @@ export const BOOTSTRAP: ImplementedTable = {
     layered_runtime: true,
     default_regex_engine: true,
     overload_manager: true,
+    bootstrap_extensions: true,
     dns_resolution_config: refused(RESOLVER),
     typed_dns_resolver_config: onlyExtension(RESOLVERS, RESOLVER),
     ...notImplemented(
@@ -38,7 +39,6 @@ export const BOOTSTRAP: ImplementedTable = {
       'enable_dispatcher_stats',
       'header_prefix',
       'use_tcp_for_dns_lookups',
-      'bootstrap_extensions',
       'fatal_actions',
       'config_sources',
       'default_config_source',

@@ -11,6 +11,8 @@ export interface ThreadTask<R> {
   /** The workerData of the thread. */
   readonly data: unknown;
   readonly limits: ResourceLimits;
+  /** Options of Node for the thread; undefined: those of this process. */
+  readonly execArgv?: readonly string[] | undefined;
   /** Returns the result for a thread that exceeds the limits. */
   tooLarge(): R;
   /** Terminates the thread when the result is no longer needed. */
@@ -18,10 +20,15 @@ export interface ThreadTask<R> {
 }
 
 /** Rejects if the thread fails or ends without a result. */
-export function runInThread<R>({ entry, name, data, limits, tooLarge, signal }: ThreadTask<R>): Promise<R> {
+export function runInThread<R>({ entry, name, data, limits, execArgv, tooLarge, signal }: ThreadTask<R>): Promise<R> {
   leaveRemovedDirectory();
   return new Promise((resolve, reject) => {
-    const thread = new Worker(entry, { name, workerData: data, resourceLimits: limits });
+    const thread = new Worker(entry, {
+      name,
+      workerData: data,
+      resourceLimits: limits,
+      ...(execArgv && { execArgv: [...execArgv] }),
+    });
     thread.once('message', resolve);
     thread.once('error', (error: Error & { code?: string }) => {
       if (error.code === 'ERR_WORKER_OUT_OF_MEMORY') resolve(tooLarge());

@@ -5,7 +5,7 @@ import { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import type { Route } from '../routing/actions/route.js';
 import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
-import type { HttpFilter, LocalReply, StreamControl } from './filter.js';
+import type { ClusterReferenceLike, HttpFilter, LocalReply, StreamControl } from './filter.js';
 
 /** The part of a stream that its filters may use; `filter` is the caller. No method throws. */
 export interface FilterHost {
@@ -19,6 +19,10 @@ export interface FilterHost {
   heldResponseBytes(filter: HttpFilter): number;
   addRequestBytes(filter: HttpFilter, bytes: Uint8Array): void;
   addResponseBytes(filter: HttpFilter, bytes: Uint8Array): void;
+  readRequestBytes(filter: HttpFilter): Buffer;
+  readResponseBytes(filter: HttpFilter): Buffer;
+  dropRequestBytes(filter: HttpFilter): void;
+  dropResponseBytes(filter: HttpFilter): void;
   passRequestBytes(filter: HttpFilter, bytes: Uint8Array): void;
   passResponseBytes(filter: HttpFilter, bytes: Uint8Array): void;
   addRequestTrailers(filter: HttpFilter): HeaderBlock | undefined;
@@ -30,11 +34,14 @@ export interface FilterHost {
   pauseResponseForFilter(): void;
   resumeResponseForFilter(): void;
   route(): Route<unknown> | undefined;
+  setCluster(cluster: ClusterReferenceLike): boolean;
   missingHost(): MissingHost | undefined;
   /** `place`: index of the filter in the configured chain. */
   continueWithNewRoute(filter: HttpFilter, place: number): void;
   sendLocalReply(reply: LocalReply): void;
 }
+
+const EMPTY = Buffer.alloc(0);
 
 export class FilterControl implements StreamControl {
   readonly #place: number;
@@ -101,6 +108,22 @@ export class FilterControl implements StreamControl {
     if (this.#filter !== undefined) this.#host!.addResponseBytes(this.#filter, bytes);
   }
 
+  readRequestBytes(): Buffer {
+    return this.#filter === undefined ? EMPTY : this.#host!.readRequestBytes(this.#filter);
+  }
+
+  readResponseBytes(): Buffer {
+    return this.#filter === undefined ? EMPTY : this.#host!.readResponseBytes(this.#filter);
+  }
+
+  dropRequestBytes(): void {
+    if (this.#filter !== undefined) this.#host!.dropRequestBytes(this.#filter);
+  }
+
+  dropResponseBytes(): void {
+    if (this.#filter !== undefined) this.#host!.dropResponseBytes(this.#filter);
+  }
+
   passRequestBytes(bytes: Uint8Array): void {
     if (this.#filter !== undefined) this.#host!.passRequestBytes(this.#filter, bytes);
   }
@@ -147,6 +170,10 @@ export class FilterControl implements StreamControl {
 
   route(): Route<unknown> | undefined {
     return this.#host?.route();
+  }
+
+  setCluster(cluster: ClusterReferenceLike): boolean {
+    return this.#host?.setCluster(cluster) ?? false;
   }
 
   missingHost(): MissingHost | undefined {

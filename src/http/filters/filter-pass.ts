@@ -136,6 +136,23 @@ export abstract class FilterPass {
     }
   }
 
+  /** Returns a copy of the body that `filter` holds back. */
+  copyHeld(filter: HttpFilter): Buffer {
+    const body = this.#holds[this.#filters.indexOf(filter)]?.body;
+    const copy = Buffer.allocUnsafeSlow(body?.bytes ?? 0);
+    let at = 0;
+    body?.forEach((offset, length) => {
+      copy.set(this.#memory.bytes.subarray(offset, offset + length), at);
+      at += length;
+    });
+    return copy;
+  }
+
+  /** Drops the body that `filter` holds back. */
+  dropHeld(filter: HttpFilter): void {
+    this.#holds[this.#filters.indexOf(filter)]?.body.clear();
+  }
+
   /**
    * Returns an empty trailer block for a message that ends without trailers; the filters after `filter` receive it. The end of the message
    * must be held by `filter` or be the subject of its running callback. Returns undefined otherwise, when the message has trailers, and

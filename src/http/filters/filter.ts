@@ -56,6 +56,12 @@ export interface StreamControl {
    */
   addRequestBytes(bytes: Uint8Array): void;
   addResponseBytes(bytes: Uint8Array): void;
+  /** Return a copy of the bytes that this filter holds back. */
+  readRequestBytes(): Buffer;
+  readResponseBytes(): Buffer;
+  /** Drop the bytes that this filter holds back. */
+  dropRequestBytes(): void;
+  dropResponseBytes(): void;
   /**
    * Pass bytes to the filters after this one at once, ahead of what this filter holds back. For a filter that produces a body of its own with
    * StopNoBuffer: unlike held bytes they are not limited, so the filter must stop producing while onRequestBlocked() or onResponseBlocked()
@@ -83,6 +89,11 @@ export interface StreamControl {
   /** Returns the route of the request; undefined if none matches. On a worker its cluster is a ClusterReference. */
   route(): Route<unknown> | undefined;
   /**
+   * Sends the request to another cluster; everything else of its route stays. Valid until the request has passed all filters. Returns
+   * whether it has a route that forwards it.
+   */
+  setCluster(cluster: ClusterReferenceLike): boolean;
+  /**
    * Returns the virtual host to request on demand (VHDS); undefined if the route table has one for the request, or has no on-demand source.
    */
   missingHost(): MissingHost | undefined;
@@ -93,6 +104,11 @@ export interface StreamControl {
    * it replaces that response and bypasses them. If the head of a response has been sent to the client, that response is cut off.
    */
   sendLocalReply(reply: LocalReply): void;
+}
+
+/** A cluster as the tables of routes refer to it. */
+export interface ClusterReferenceLike {
+  readonly name: string;
 }
 
 export interface LocalReply {

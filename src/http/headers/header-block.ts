@@ -34,6 +34,11 @@ export const enum Method {
 /** Names of all methods except Method.Other, in the order of their numbers. */
 export const METHOD_NAMES = ['GET', 'HEAD', 'POST', 'PUT', 'DELETE', 'CONNECT', 'OPTIONS', 'TRACE', 'PATCH'];
 
+/** Returns the number of a method's name, which is case-sensitive. */
+export function methodOf(name: string): Method {
+  return METHOD_NAMES.indexOf(name) + 1;
+}
+
 export class HeaderBlock extends HeaderFields {
   /** Request: the method and its range. */
   method: Method = Method.Other;

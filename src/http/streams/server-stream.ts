@@ -13,7 +13,7 @@ import { getLogger } from '../../log/logger.js';
 import { HttpStats } from '../../stats/layouts/http.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import { type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from '../codec/streams.js';
-import type { LocalReply, TerminalFilter } from '../filters/filter.js';
+import type { ClusterReferenceLike, LocalReply, TerminalFilter } from '../filters/filter.js';
 import { NO_ROOM } from '../filters/no-room.js';
 import type { EdgeConnection } from '../headers/edge/forwarding-headers.js';
 import { removeHopByHop, removeNominated } from '../headers/edge/hop-by-hop.js';
@@ -64,7 +64,7 @@ export interface StreamConnection extends EdgeConnection, LocalEnd {
 }
 
 /** A route's cluster on a worker, as logs use it. */
-interface RouteCluster {
+interface RouteCluster extends ClusterReferenceLike {
   readonly current: { readonly spec: ClusterNames } | undefined;
 }
 
@@ -406,6 +406,12 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       this.#clocks.maxMs = route.streamDuration.apply(headers, this.isGrpc, this.manager.options.maxStreamMs);
       this.connection.wakeWithin(this.#clocks.maxMs);
     }
+  }
+
+  setCluster(cluster: ClusterReferenceLike): boolean {
+    const isForwarded = this.#routing.setCluster(cluster);
+    if (isForwarded) this.info.upstreamCluster = (cluster as RouteCluster).current?.spec;
+    return isForwarded;
   }
 
   missingHost(): MissingHost | undefined {

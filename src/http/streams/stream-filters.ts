@@ -4,6 +4,7 @@
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import { HttpStats } from '../../stats/layouts/http.js';
 import {
+  type ClusterReferenceLike,
   type DataStatus,
   HeadersStatus,
   type HttpFilter,
@@ -25,6 +26,8 @@ import type { RequestFlow } from './request-flow.js';
 export interface FilteredStream extends ResponseStream {
   readonly manager: ManagerContext;
   missingHost(): MissingHost | undefined;
+  /** See StreamControl. */
+  setCluster(cluster: ClusterReferenceLike): boolean;
   /** Matches the route again. Returns false if the request got a local reply, because the new route does not allow its upgrade. */
   findNewRoute(): boolean;
   passHeaders(headers: HeaderBlock, endStream: boolean): void;
@@ -33,6 +36,8 @@ export interface FilteredStream extends ResponseStream {
   /** Logs an exception that does not affect the stream. */
   report(error: unknown, what?: string): void;
 }
+
+const EMPTY = Buffer.alloc(0);
 
 /** A bit for RequestFlow.pause(). */
 const PAUSED_BY_FILTERS = 1 << 8;
@@ -172,6 +177,22 @@ export class StreamFilters implements FilterHost {
     }
   }
 
+  readRequestBytes(filter: HttpFilter): Buffer {
+    return this.decode?.copyHeld(filter) ?? EMPTY;
+  }
+
+  readResponseBytes(filter: HttpFilter): Buffer {
+    return this.encode?.copyHeld(filter) ?? EMPTY;
+  }
+
+  dropRequestBytes(filter: HttpFilter): void {
+    this.decode?.dropHeld(filter);
+  }
+
+  dropResponseBytes(filter: HttpFilter): void {
+    this.encode?.dropHeld(filter);
+  }
+
   passRequestBytes(filter: HttpFilter, bytes: Uint8Array): void {
     this.beginTurn();
     try {
@@ -225,6 +246,10 @@ export class StreamFilters implements FilterHost {
 
   route(): Route<unknown> | undefined {
     return this.#stream.route;
+  }
+
+  setCluster(cluster: ClusterReferenceLike): boolean {
+    return this.#stream.setCluster(cluster);
   }
 
   missingHost(): MissingHost | undefined {

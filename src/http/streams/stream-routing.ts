@@ -2,9 +2,10 @@
 
 import type { ConnectionSecurity } from '../../io/tls/connection-security.js';
 import { HttpStats } from '../../stats/layouts/http.js';
+import type { ClusterReferenceLike } from '../filters/filter.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import type { ManagerContext } from '../manager-context.js';
-import type { Route } from '../routing/actions/route.js';
+import { type Route, RouteKind } from '../routing/actions/route.js';
 import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
 import type { RouteTable } from '../routing/tables/route-table.js';
 import { allowsUpgrade } from './upgrade.js';
@@ -35,6 +36,13 @@ export class StreamRouting {
   /** Finds the route in `table`. `security`: of the client's connection; undefined without TLS. */
   find(table: RouteTable<unknown>, headers: HeaderBlock, security: ConnectionSecurity | undefined): void {
     this.route = table.match(headers, this.#manager.thread.random.nextUint32(), security);
+  }
+
+  /** Replaces the cluster of a route that forwards to one. Returns whether there is such a route. */
+  setCluster(cluster: ClusterReferenceLike): boolean {
+    if (this.route === undefined || this.route.kind !== RouteKind.Forward) return false;
+    this.route = this.route.to(cluster, cluster.name);
+    return true;
   }
 
   /** Returns the virtual host that can be requested from the management server, if the request has no route for lack of it. */

@@ -8,6 +8,8 @@ import type { Bootstrap, Node } from '../../config/generated/api.js';
 import type { PostEndpoint } from '../../extensions/factories.js';
 import { internalError } from '../../log/internal-errors.js';
 import { LayeredRuntime } from '../../runtime/layered-runtime.js';
+import { SCRIPTS_PORT } from '../../scripts/published.js';
+import type { ReadScript } from '../../scripts/reading/task.js';
 import { RuntimeStats } from '../../stats/layouts/runtime.js';
 import { ON_DEMAND_PORT } from '../../worker/routes/awaited-hosts.js';
 import { ServerConfigSources } from '../../xds/config-sources.js';
@@ -28,6 +30,7 @@ import type { NamedSources } from '../reload/sources-in-use.js';
 import { PrimaryRouteSet } from '../routes/primary-route-set.js';
 import { RtdsLayers } from '../runtime/rtds-layers.js';
 import { RuntimePublication } from '../runtime/runtime-publication.js';
+import { ScriptSet } from '../scripts/script-set.js';
 import { SecretSet } from '../secrets/secret-set.js';
 import type { StartSteps } from '../start/start-up.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
@@ -43,6 +46,8 @@ export interface ConfigurationOptions {
   readonly draining: DrainDefaults;
   /** This server's own address. */
   readonly localIp: string;
+  /** The modules that the bootstrap registers. */
+  readonly scripts: readonly ReadScript[];
   /** Adds an admin endpoint that takes a request body. Returns a function that removes it. */
   readonly serveEndpoint: (endpoint: PostEndpoint) => () => void;
 }
@@ -63,6 +68,7 @@ export class RunningConfiguration {
   readonly filterConfigs: FilterConfigSet;
   /** Secrets that sources deliver. */
   readonly secrets: SecretSet;
+  readonly scripts: ScriptSet;
   readonly listeners: ListenerSet;
   /** Undefined without dynamic_resources.lds_config. */
   readonly listenerDiscovery: ListenerDiscovery | undefined;
@@ -76,7 +82,7 @@ export class RunningConfiguration {
 
   constructor(
     primary: Primary,
-    { bootstrap, draining, dynamic, fileFlush, localIp, node, serveEndpoint }: ConfigurationOptions,
+    { bootstrap, draining, dynamic, fileFlush, localIp, node, scripts, serveEndpoint }: ConfigurationOptions,
   ) {
     const { extensions, ports, scopes, shim, store } = primary;
     this.#primary = primary;
@@ -103,8 +109,9 @@ export class RunningConfiguration {
       publish,
       onDemand: ports.port(ON_DEMAND_PORT),
     });
+    this.scripts = new ScriptSet(bootstrap, scripts, ports.port(SCRIPTS_PORT), store);
     const { filterConfigs, routes } = this;
-    this.#parts = new FilterParts(extensions, ports, serveEndpoint, { routes, filterConfigs });
+    this.#parts = new FilterParts(extensions, ports, serveEndpoint, { routes, filterConfigs, scripts: this.scripts });
     this.listeners = new ListenerSet(primary, this.#parts, draining, publish);
     this.#drainingClusters = new DrainingClusters(this.clusters, this.listeners.draining, (names) => {
       this.clusterDiscovery.staticsRemoved(names);
@@ -183,6 +190,7 @@ export class RunningConfiguration {
   /** Stops all changes by sources, files and filters. */
   async freeze(): Promise<void> {
     this.#rtds.close();
+    this.scripts.close();
     this.runtime.close();
     this.#parts.close();
     this.secrets.close();

@@ -28,11 +28,14 @@ export interface WorkerSetEvents {
 
 export class WorkerSet {
   readonly #count: number;
+  readonly #execArgv: readonly string[] | undefined;
   readonly #events: WorkerSetEvents;
   readonly #workers: WorkerThread[] = [];
 
-  constructor(count: number, events: WorkerSetEvents) {
+  /** `execArgv`: options of Node for the threads; undefined: those of this process. */
+  constructor(count: number, execArgv: readonly string[] | undefined, events: WorkerSetEvents) {
     this.#count = count;
+    this.#execArgv = execArgv;
     this.#events = events;
   }
 
@@ -45,7 +48,7 @@ export class WorkerSet {
     return new Promise((resolve, reject) => {
       let deaths = 0;
       for (let index = 0; index < this.#count; index++) {
-        const worker = new WorkerThread(index, {
+        const worker = new WorkerThread(index, this.#execArgv, {
           startData: () => startData(index),
           applied: (version) => {
             if (this.#events.applied(index, version)) resolve();

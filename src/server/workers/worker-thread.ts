@@ -36,6 +36,7 @@ export interface WorkerThreadEvents {
 
 export class WorkerThread {
   readonly index: number;
+  readonly #execArgv: readonly string[] | undefined;
   readonly #events: WorkerThreadEvents;
   #pool: Piscina;
   #port: MessagePort | undefined;
@@ -45,8 +46,10 @@ export class WorkerThread {
   #restart: NodeJS.Timeout | undefined;
   #ended: Promise<void> = Promise.resolve();
 
-  constructor(index: number, events: WorkerThreadEvents) {
+  /** `execArgv`: see WorkerSet. */
+  constructor(index: number, execArgv: readonly string[] | undefined, events: WorkerThreadEvents) {
     this.index = index;
+    this.#execArgv = execArgv;
     this.#events = events;
     this.#pool = this.#newPool();
   }
@@ -108,6 +111,7 @@ export class WorkerThread {
       // Waiting for tasks in Atomics.wait() would block the thread's event loop.
       atomics: 'disabled',
       recordTiming: false,
+      ...(this.#execArgv && { execArgv: [...this.#execArgv] }),
     });
     // The thread failed before it took its task, which would otherwise wait for ever.
     pool.on('error', (error: unknown) => this.#beginning?.abort(error));

@@ -85,6 +85,7 @@ function start() {
       checkMessage: unused,
       routes: { attach: unused },
       filterConfigs: set,
+      scripts: { use: unused },
     };
     const part = set.attach({ filter, chain, context });
     const seen: unknown[] = [];

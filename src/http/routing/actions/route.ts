@@ -166,6 +166,22 @@ export class Route<C> {
     this.#redirectsToHttps = settings.redirectsToHttps;
   }
 
+  /** Returns the same route to another cluster. */
+  to(cluster: C, clusterName: string): Route<C> {
+    return new Route({
+      ...this,
+      upgrades: this.#upgrades,
+      appendsForwardedHost: this.#appendsForwardedHost,
+      pathRewrite: this.#pathRewrite,
+      clusterHost: undefined,
+      hostRewrite: this.#hostRewrite,
+      redirect: this.#redirect,
+      redirectsToHttps: this.#redirectsToHttps,
+      cluster,
+      clusterName,
+    });
+  }
+
   /**
    * Applies all changes of the route to a request, in Envoy's order: header mutations, then host, then path. Retains the head if response
    * headers are made from it.

@@ -18,9 +18,9 @@ export class FilterParts {
     extensions: ExtensionRegistry,
     ports: PrimaryPorts,
     serve: (endpoint: PostEndpoint) => () => void,
-    discovered: Pick<PrimaryFilterContext, 'routes' | 'filterConfigs'>,
+    running: Pick<PrimaryFilterContext, 'routes' | 'filterConfigs' | 'scripts'>,
   ) {
-    this.#context = { extensions, serve, checkMessage, port: (name) => ports.port(name), ...discovered };
+    this.#context = { extensions, serve, checkMessage, port: (name) => ports.port(name), ...running };
   }
 
   /**

@@ -1,0 +1,52 @@
+// One module on a worker: the version that new requests use.
+
+import { type Definitions, definitionOf } from './definition.js';
+import type { ScriptKind } from './image.js';
+import { ImageFiles } from './linking/image-files.js';
+import { evaluateScript } from './linking/script-linker.js';
+import type { PublishedScript } from './published.js';
+import { scriptErrorText, scriptPlace } from './script-error.js';
+
+export class WorkerScript {
+  readonly name: string;
+  /** Of the version in use; 0: there is none. Users compare it to detect another version. */
+  generation = 0;
+  #exports: Readonly<Record<string, unknown>> = {};
+  /** URLs of the files of all versions: requests in flight keep theirs. */
+  readonly #files = new Set<string>();
+  /** Of the last version that was received. */
+  #latest = 0;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+
+  /** Evaluates a version, unless it is known. The previous one serves meanwhile, and afterwards if this rejects. */
+  async load({ generation, image }: PublishedScript): Promise<void> {
+    if (generation <= this.#latest) return;
+    this.#latest = generation;
+    for (const url of Object.keys(image.files)) this.#files.add(url);
+    const exports = await evaluateScript(image.entry, new ImageFiles(image));
+    definitionOf(exports);
+    // A later version was faster.
+    if (generation < this.generation) return;
+    this.generation = generation;
+    this.#exports = exports;
+  }
+
+  /** Returns what the version in use defines. Throws if it defines something of another kind, or if there is no version. */
+  definition<K extends ScriptKind>(kind: K): Definitions[K] {
+    if (this.generation === 0) throw new Error(`the script '${this.name}' could not be loaded`);
+    return definitionOf(this.#exports, kind);
+  }
+
+  /** Returns whether an exception comes from the module's files. */
+  isIn(thrown: unknown): boolean {
+    return thrown instanceof Error && scriptPlace(thrown, (url) => this.#files.has(url)) !== undefined;
+  }
+
+  /** Returns what the module has thrown as text, with the place in its files. */
+  errorText(thrown: unknown): string {
+    return scriptErrorText(thrown, (url) => this.#files.has(url));
+  }
+}

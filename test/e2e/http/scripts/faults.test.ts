@@ -1,0 +1,105 @@
+// Filters in TypeScript: whatever a hook does wrong, its client gets an answer, the log names the place, and others are served.
+
+import t, { type Test } from 'tap';
+import { waitFor } from '../../harness/index.js';
+import { echoed, type ScriptProxy, startScriptProxy } from './script-proxy.js';
+
+const FILES = {
+  'filter.ts': `import { defineHttpFilter } from 'baton';
+let last: { headers: { get(name: string): unknown } };
+export default defineHttpFilter({
+  onRequest(request, ctx): any {
+    switch (request.pathname) {
+      case '/throw': throw new Error('thrown');
+      case '/value': throw 'a string';
+      case '/type': return 'a string';
+      case '/reject': return Promise.reject(new TypeError('rejected'));
+      case '/never': return new Promise(() => {});
+      case '/field': return ctx.reply(200, '', { 'a b': 'c' });
+      case '/status': return ctx.reply(1000);
+      case '/keep': last = request; return;
+      case '/late': return void last.headers.get('x');
+      case '/timer': return new Promise((resolve) => { ctx.setTimeout(() => { throw new Error('in a timer'); }, 1); });
+      case '/global': setTimeout(() => { throw new Error('in a global timer'); }, 1); return;
+      case '/framing': return request.headers.set('transfer-encoding', 'chunked');
+    }
+  },
+  onResponse(response): any {
+    if (response.headers.get('x-own') === null) return;
+    if (response.status === 200 && response.headers.get('content-type') === 'bad') throw new Error('never');
+  },
+});
+`,
+};
+
+const FAULTS: readonly (readonly [path: string, place: string, text: string])[] = [
+  ['/throw', '6:28', 'thrown'],
+  ['/value', '', 'it threw a string'],
+  ['/type', '', 'onRequest has returned something else'],
+  ['/reject', '9:45', 'rejected'],
+  ['/field', '', 'a b'],
+  ['/status', '', 'a reply cannot have the status 1000'],
+  ['/timer', '', 'in a timer'],
+  ['/framing', '', "cannot set 'transfer-encoding'"],
+];
+
+t.test('with the default policy the client gets 500', async (t) => {
+  const proxy = await startScriptProxy(t, { files: FILES, filter: { timeout: '0.1s' } });
+  for (const [path, place, text] of FAULTS) {
+    t.match(await proxy.get(path), { status: 500, body: 'Internal Server Error' }, path);
+    await logs(proxy, place === '' ? text : `filter.ts:${place}: `);
+    await logs(proxy, text);
+  }
+  await proxy.baton.waitForStat('http.main.script.filter.errors', FAULTS.length);
+  t.equal((await proxy.get('/never')).status, 500);
+  await proxy.baton.waitForStat('http.main.script.filter.timeouts', 1);
+  await logs(proxy, 'it has not ended within 100 ms');
+  await serves(t, proxy);
+});
+
+t.test(
+  'a request that has gone on is not usable, and an exception in a timer of Node affects no request',
+  async (t) => {
+    const proxy = await startScriptProxy(t, { files: FILES });
+    t.equal((await proxy.get('/keep')).status, 200);
+    t.equal((await proxy.get('/late')).status, 500);
+    await logs(proxy, 'the request has gone on');
+    t.equal((await proxy.get('/global')).status, 200);
+    await logs(proxy, "the script 'filter' failed outside of a hook");
+    await logs(proxy, /filter\.ts:16:\d+: in a global timer/);
+    await proxy.baton.waitForStat('script.filter.uncaught_errors', 1);
+    await serves(t, proxy);
+  },
+);
+
+t.test('with failure_policy OPEN the request continues', async (t) => {
+  const proxy = await startScriptProxy(t, { files: FILES, filter: { failure_policy: 'OPEN', timeout: '0.1s' } });
+  for (const path of ['/throw', '/reject', '/never', '/type']) t.equal(echoed(await proxy.get(path)).url, path, path);
+  await serves(t, proxy);
+});
+
+t.test('a fault after the response has begun cuts it off', async (t) => {
+  const proxy = await startScriptProxy(t, {
+    files: {
+      'filter.ts': `
+        import { defineHttpFilter } from 'baton';
+        export default defineHttpFilter({
+          async onResponse(response) { for await (const piece of response.body) if (piece.text().includes('/cut')) throw new Error('cut'); },
+        });`,
+    },
+  });
+  await t.rejects(proxy.get('/cut'));
+  t.equal((await proxy.get('/')).status, 200);
+  await serves(t, proxy);
+});
+
+async function serves(t: Test, { baton, get }: ScriptProxy): Promise<void> {
+  t.equal((await get('/fine')).status, 200);
+  t.notMatch(baton.stderr, /worker \d+ died/);
+}
+
+function logs({ baton }: ScriptProxy, text: string | RegExp): Promise<unknown> {
+  return waitFor(() => baton.stderr.search(text instanceof RegExp ? text : text.replace(/\W/g, '\\$&')) >= 0, {
+    what: `${text} in the log`,
+  });
+}

@@ -1,0 +1,128 @@
+// Filters in TypeScript: what --mode validate and the start refuse.
+
+import { chmodSync } from 'node:fs';
+import { join } from 'node:path';
+import t, { type Test } from 'tap';
+import { tempDir } from '../../harness/environment.js';
+import { bootstrap, type Config, httpListener, ROUTER_FILTER, startBaton, staticCluster } from '../../harness/index.js';
+import { managerOf, routeTo } from '../proxy.js';
+import { registering, scriptFilter, writeScript } from './script-proxy.js';
+
+const GOOD = `import { defineHttpFilter } from 'baton'; export default defineHttpFilter({ onRequest() {} });`;
+
+const CASES: readonly {
+  what: string;
+  source?: string;
+  module?: Config;
+  filter?: Config;
+  name?: string;
+  error: string | RegExp;
+}[] = [
+  {
+    what: 'a missing file',
+    module: { filename: '/nowhere/filter.ts' },
+    error: /script 'filter' cannot be used: .*\/nowhere\/filter\.ts/,
+  },
+  { what: 'a syntax error', source: 'export default {\n  a: [1,,}\n', error: /filter\.ts:2:10: / },
+  { what: 'an enum', source: 'enum A { B }', error: /filter\.ts:1:1: TypeScript enum is not supported/ },
+  { what: 'a missing import', source: "import './absent.js';", error: /absent\.js/ },
+  { what: 'a missing package', source: "import 'no-such-package-here';", error: /no-such-package-here/ },
+  {
+    what: 'an exception at the top level',
+    source: '\nthrow new Error("at the top");',
+    error: /filter\.ts:2:7: at the top/,
+  },
+  { what: 'no default export', source: 'export const a = 1;', error: 'it has no default export' },
+  {
+    what: 'a plain object',
+    source: 'export default { onRequest() {} };',
+    error: 'is not made with defineHttpFilter()',
+  },
+  { what: 'an unknown hook', source: GOOD.replace('onRequest', 'onRequests'), error: "did you mean 'onRequest'?" },
+  { what: 'no hook', source: GOOD.replace('onRequest() {}', ''), error: 'it has none of the hooks' },
+  {
+    what: 'a hook that is no function',
+    source: GOOD.replace('onRequest() {}', 'onRequest: 1'),
+    error: 'onRequest must be a function',
+  },
+  {
+    what: 'a config that the module refuses',
+    source: GOOD.replace(
+      'onRequest',
+      "config: { '~standard': { version: 1, vendor: 'own', validate: () => ({ issues: [{ message: 'too short', path: ['key'] }] }) } }, onRequest",
+    ),
+    error: /http_filters\[0\]\.typed_config\.config: the script 'filter' refuses it: key: too short/,
+  },
+  {
+    what: 'a module that is not registered',
+    source: GOOD,
+    name: 'filtr',
+    error: /typed_config\.module: no module 'filtr' is registered in bootstrap_extensions; did you mean 'filter'\?/,
+  },
+  {
+    what: 'a file and a package',
+    module: { filename: 'a.ts', package: 'b' },
+    error: 'exactly one of filename and package',
+  },
+  { what: 'a watched package', module: { package: 'b', watch: true }, error: 'packages are loaded once' },
+];
+
+for (const { error, filter, module, name, source = GOOD, what } of CASES) {
+  t.test(`--mode validate refuses ${what}`, async (t) => {
+    const { code, stderr } = await validate(t, source, { filter, module, name });
+    t.equal(code, 1);
+    t.match(stderr, error);
+  });
+}
+
+t.test('--mode validate accepts a module, and takes JSON and packages of Node', async (t) => {
+  const directory = tempDir(t);
+  writeScript(directory, 'words.json', '["a"]');
+  const source = `import words from './words.json' with { type: 'json' };
+import { createHash } from 'node:crypto';
+import { defineHttpFilter } from 'baton';
+if (words[0] !== 'a' || createHash('md5') === undefined) throw new Error('not loaded');
+export default defineHttpFilter({ onRequest() {} });`;
+  const { code, stderr } = await validate(t, source, { directory });
+  t.equal(code, 0, stderr);
+});
+
+t.test('a file that every user may write is refused', async (t) => {
+  const directory = tempDir(t);
+  writeScript(directory, 'filter.ts', GOOD);
+  chmodSync(join(directory, 'filter.ts'), 0o666);
+  const { stderr } = await validate(t, undefined, { directory });
+  t.match(stderr, /every user may write to .*filter\.ts: run chmod o-w/);
+  chmodSync(join(directory, 'filter.ts'), 0o644);
+  chmodSync(directory, 0o777);
+  t.match((await validate(t, undefined, { directory })).stderr, /every user may replace .*filter\.ts/);
+});
+
+interface Validated {
+  directory?: string;
+  module?: Config | undefined;
+  filter?: Config | undefined;
+  name?: string | undefined;
+}
+
+async function validate(
+  t: Test,
+  source: string | undefined,
+  { directory = tempDir(t), filter, module, name = 'filter' }: Validated,
+) {
+  if (source !== undefined) writeScript(directory, 'filter.ts', source);
+  const manager = managerOf([routeTo({ prefix: '/' }, 'host')], {
+    http_filters: [scriptFilter(name, filter), ROUTER_FILTER],
+  });
+  const baton = await startBaton(t, {
+    wait: 'spawned',
+    args: ['--mode', 'validate'],
+    config: bootstrap({
+      listeners: [httpListener('main', 0, manager)],
+      clusters: [staticCluster('host', 1)],
+      extra: registering({ filter: module ?? { filename: join(directory, 'filter.ts') } }),
+    }),
+  });
+  const { code } = await baton.exited;
+  return { code, stderr: baton.stderr };
+}
