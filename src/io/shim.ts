@@ -377,11 +377,18 @@ export interface NativeTransport {
   /**
    * Encrypts a connection, with a context of createTlsContext(). A client's handshake begins once it is connected. Bytes that are pending
    * go out first, as they are; bytes that were only shown (Op.Peek) are the first of the handshake. For a client: `serverName` is its SNI,
-   * '' for none; `alpn` is offered if the context offers nothing; sessions are resumed within one `sessionGroup` and server name only.
+   * '' for none; `alpn` is offered if the context offers nothing, or in its place (`replacesAlpn`); sessions are resumed within one `sessionGroup` and server name only.
    * Must be called after flush(). Returns false if there is no such context. Throws an Error with `code`: ENOENT for a stale ID, EALREADY,
    * EBUSY for a frozen connection.
    */
-  startTls(id: number, context: number, serverName?: string, alpn?: Uint8Array, sessionGroup?: string): boolean;
+  startTls(
+    id: number,
+    context: number,
+    serverName?: string,
+    alpn?: Uint8Array,
+    sessionGroup?: string,
+    replacesAlpn?: boolean,
+  ): boolean;
   /** Undefined for plain connections and stale IDs. */
   tlsState(id: number): TlsState | undefined;
   /** OpenSSL's reasons for a failure, the first one first, joined by '|'; '' if there are none. */

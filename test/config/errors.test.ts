@@ -154,19 +154,6 @@ stats_sinks:
     `baton.yaml:12:96: static_resources.clusters[1].typed_extension_protocol_options["${HTTP_OPTIONS}"].explicit_http_config.http2_protocol_options.connection_keepalive.interval_jitter: field 'interval_jitter' of envoy.config.core.v3.KeepaliveSettings is not implemented in Baton`,
   ],
   [
-    'an HTTP service whose cluster uses HTTP/2',
-    `static_resources:
-  clusters:
-  - { name: collector, load_assignment: { cluster_name: collector }, http2_protocol_options: {} }
-stats_sinks:
-- name: envoy.stat_sinks.open_telemetry
-  typed_config:
-    "@type": type.googleapis.com/envoy.extensions.stat_sinks.open_telemetry.v3.SinkConfig
-    http_service: { http_uri: { uri: http://collector/v1/metrics, cluster: collector, timeout: 1s } }
-`,
-    "baton.yaml:8:76: stats_sinks[0].typed_config.http_service.http_uri.cluster: cluster 'collector' speaks HTTP/2: HTTP services are implemented for HTTP/1.1 only",
-  ],
-  [
     'a field of a sink that is not implemented',
     `stats_sinks:
 - name: envoy.stat_sinks.open_telemetry
@@ -1362,7 +1349,7 @@ static_resources:
         - { header: { key: x-from, value: "%DOWNSTREAM_REMOTE_ADDRESS%" } }
         - { header: { key: content-length, value: "1" } }
         request_headers_to_remove: [ host ]
-        codec_client_type: HTTP2
+        codec_client_type: HTTP3
         receive: [ { text: "4F" } ]
     - { timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, tcp_health_check: { send: { text: 4F4 } } }
   - name: b
@@ -1377,15 +1364,15 @@ static_resources:
     "health_checks[0].http_health_check.path: 'health z' is not a valid path: it must begin with '/'",
     'health_checks[0].http_health_check.expected_statuses[0]: a range of statuses must start at 100 or above and end above its start and at 600 or below, found 200 to 200',
     'health_checks[0].http_health_check.retriable_statuses[0]: a range of statuses',
-    "request_headers_to_add[0].header.key: set the host of a check in the field 'host' of http_health_check",
+    "request_headers_to_add[0].header.key: set the host of a check in the field 'host' of http_health_check, or 'authority' of grpc_health_check",
     'request_headers_to_add[1].header.value: operators are not supported, since health checks have no client request',
     "request_headers_to_add[2].header.key: 'content-length' is set by the check itself",
     "request_headers_to_remove[0]: 'host' cannot be removed",
-    "http_health_check.codec_client_type: 'HTTP2' of envoy.config.core.v3.HealthCheck.HttpHealthCheck.codec_client_type is not implemented",
+    "http_health_check.codec_client_type: 'HTTP3' of envoy.config.core.v3.HealthCheck.HttpHealthCheck.codec_client_type is not implemented",
     'http_health_check.receive: field',
     `baton.yaml:20:7: ${CLUSTER}.health_checks[1]: multiple health checks are not supported`,
     'health_checks[1].tcp_health_check.send.text: it must be bytes in hexadecimal digits',
-    'clusters[1].health_checks[0].grpc_health_check: field',
+    'clusters[1].health_checks[0].grpc_health_check: b cluster must support HTTP/2 for gRPC healthchecking',
     'ignore_new_hosts_until_first_hc: it has no effect without health_checks',
     'health_check_config.address.socket_address.address: malformed IP address: name',
     'health_check_config.port_value: a Unix socket has no port',

@@ -14,7 +14,7 @@ namespace baton {
 // The arguments of one call. Absent ones are undefined.
 class Arguments {
  public:
-  static constexpr size_t kMaxArguments = 5;
+  static constexpr size_t kMaxArguments = 6;
 
   Arguments(napi_env env, napi_callback_info info);
 

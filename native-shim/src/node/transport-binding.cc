@@ -163,7 +163,8 @@ napi_value startTls(napi_env env, napi_callback_info info) {
       !readInt(env, arguments[1], "context", 1, number) ||
       !readText(env, arguments[2], "serverName", options.serverName) ||
       !readText(env, arguments[3], "alpn", options.alpn) ||
-      !readText(env, arguments[4], "sessionGroup", options.sessionGroup)) {
+      !readText(env, arguments[4], "sessionGroup", options.sessionGroup) ||
+      (!isAbsent(env, arguments[5]) && !readBool(env, arguments[5], "replacesAlpn", options.replacesAlpn))) {
     return nullptr;
   }
   std::shared_ptr<TlsContext> context = TlsRegistry::shared().find(number);

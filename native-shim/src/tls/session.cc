@@ -168,7 +168,7 @@ std::unique_ptr<TlsSession> TlsSession::create(std::shared_ptr<TlsContext> conte
   }
   SSL_set_connect_state(made);
   if (!options.serverName.empty()) SSL_set_tlsext_host_name(made, options.serverName.c_str());
-  if (!options.alpn.empty() && session->context_->settings().alpn.empty()) {
+  if (!options.alpn.empty() && (options.replacesAlpn || session->context_->settings().alpn.empty())) {
     SSL_set_alpn_protos(made, reinterpret_cast<const unsigned char*>(options.alpn.data()),
                         static_cast<unsigned>(options.alpn.size()));
   }

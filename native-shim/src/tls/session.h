@@ -33,6 +33,7 @@ class TlsObserver {
 struct TlsClientOptions {
   std::string serverName;    // SNI; '' sends none
   std::string alpn;          // offered if the context offers none; '' offers none
+  bool replacesAlpn = false;  // it is offered in place of what the context offers
   std::string sessionGroup;  // sessions are resumed within one group and server name only
 };
 

@@ -14,7 +14,7 @@ import {
 } from './table.js';
 
 const OTHER_TYPES = `use ${DNS_CLUSTER}, or set type to STATIC, STRICT_DNS, LOGICAL_DNS or EDS`;
-const OTHER_CHECKS = 'use http_health_check or tcp_health_check';
+const OTHER_CHECKS = 'use http_health_check, grpc_health_check or tcp_health_check';
 const EVENTS = 'health changes are logged by the component hc';
 const BODIES = 'HTTP health checks evaluate the status of the response: use expected_statuses';
 /** For fields that bound the load of hosts in consistent hashing. */
@@ -256,10 +256,10 @@ export const CLUSTER: ImplementedTable = {
     healthy_edge_interval: true,
     always_log_health_check_failures: true,
     always_log_health_check_success: true,
-    grpc_health_check: refused(OTHER_CHECKS),
+    grpc_health_check: true,
     custom_health_check: refused(OTHER_CHECKS),
-    tls_options: refused('connections to hosts do not use TLS: leave it out'),
-    transport_socket_match_criteria: refused('connections to hosts do not use TLS: leave it out'),
+    tls_options: true,
+    transport_socket_match_criteria: true,
     alt_port: refused('set port_value in the health_check_config of the endpoints'),
     event_log_path: refused(EVENTS),
     event_logger: refused(EVENTS),
@@ -274,7 +274,7 @@ export const CLUSTER: ImplementedTable = {
     request_headers_to_remove: true,
     expected_statuses: true,
     retriable_statuses: true,
-    codec_client_type: byValue({ HTTP1: true, HTTP2: false, HTTP3: false }),
+    codec_client_type: byValue({ HTTP1: true, HTTP2: true, HTTP3: false }),
     service_name_matcher: true,
     method: byValue({
       METHOD_UNSPECIFIED: true,
@@ -291,8 +291,10 @@ export const CLUSTER: ImplementedTable = {
     send: refused('HTTP health checks have no body: leave it out'),
     receive: refused(BODIES),
     response_buffer_size: refused(BODIES),
-    use_alpn_protocol: onlyFalse('it needs ALPN, a part of TLS: leave it out'),
+    use_alpn_protocol: onlyFalse('set codec_client_type to the protocol that hosts negotiate'),
   },
+  'envoy.config.core.v3.HealthCheck.GrpcHealthCheck': obeyed('service_name', 'authority', 'initial_metadata'),
+  'envoy.config.core.v3.HealthCheck.TlsOptions': obeyed('alpn_protocols'),
   'envoy.config.core.v3.HealthCheck.TcpHealthCheck': {
     send: true,
     receive: true,

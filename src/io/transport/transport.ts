@@ -47,6 +47,7 @@ export interface TlsClientOptions {
   readonly serverName: string;
   readonly alpn: Uint8Array;
   readonly sessionGroup: string;
+  readonly replacesAlpn?: boolean | undefined;
 }
 
 export class Transport {
@@ -234,7 +235,8 @@ export class Transport {
    */
   startTls(id: number, context: number, client?: TlsClientOptions): boolean {
     this.#flush();
-    return this.#native.startTls(id, context, client?.serverName, client?.alpn, client?.sessionGroup);
+    const { alpn, replacesAlpn, serverName, sessionGroup } = client ?? {};
+    return this.#native.startTls(id, context, serverName, alpn, sessionGroup, replacesAlpn);
   }
 
   /** Undefined for plain connections. */

@@ -24,11 +24,11 @@ export class ClientTls {
   }
 
   /** Begins the handshake of a connection to `host`, which may not be connected yet. */
-  begin(transport: Transport, id: number, host: Host, { alpn, authority }: ConnectOptions): TlsHandshake {
+  begin(transport: Transport, id: number, host: Host, { alpn, authority, replacesAlpn }: ConnectOptions): TlsHandshake {
     const { context, requestNames, verifiesServerName } = this.#settings;
     const serverName = this.#serverName(host, authority);
     const listed = requestNames?.areVerified === true ? authority : '';
-    transport.startTls(id, context, { serverName, alpn, sessionGroup: listed });
+    transport.startTls(id, context, { serverName, alpn, sessionGroup: listed, replacesAlpn });
     return new TlsHandshake(this.#stats, { listed, serverName: verifiesServerName ? serverName : '' });
   }
 

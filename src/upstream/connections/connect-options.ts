@@ -3,6 +3,8 @@
 export interface ConnectOptions {
   /** Offered by ALPN, in wire form, if the TLS context offers nothing; empty: nothing. */
   readonly alpn: Uint8Array;
+  /** It is offered in place of what the context offers. */
+  readonly replacesAlpn?: boolean;
   /** The host that the requests name, in lower case; '' where connections do not depend on it. */
   readonly authority: string;
 }

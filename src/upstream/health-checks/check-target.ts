@@ -1,12 +1,17 @@
 // How the checks of a host connect: as the cluster's requests do, but outside of its stats and limits. Otherwise checks would
 // count as traffic, which selects the interval, and an open circuit breaker would look like a dead host.
 
+import type { ClientProtocol } from '../../http/codec/connections.js';
+import { DEFAULT_HTTP2_OPTIONS } from '../../http/codec/options.js';
+import { h1Client } from '../../http/h1/protocol.js';
+import { h2Client } from '../../http/h2/protocol.js';
 import { type Address, encodeAddress } from '../../io/addresses/address.js';
 import { bufferLimits } from '../../io/transport/buffer-limits.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { CallingThread } from '../calling-thread.js';
 import type { ClusterSpec } from '../cluster-config.js';
 import { ClientTls } from '../connections/client-tls.js';
+import type { ConnectOptions } from '../connections/connect-options.js';
 import type { RequestedCluster } from '../connections/upstream-connection.js';
 import { Host, type ResolvedEndpoint } from '../hosts/host.js';
 import { OWN_TRANSPORT } from '../hosts/transport-matches.js';
@@ -17,11 +22,16 @@ export interface UncountedStats {
   /** Scopes with layouts ClusterStats and HostStats. */
   readonly cluster: Scope;
   readonly host: Scope;
+  /** With the layout Http2Stats. */
+  readonly http2: Scope;
 }
 
 export interface CheckTarget {
   readonly cluster: RequestedCluster;
   readonly host: Host;
+  /** Of checks that are requests. */
+  readonly protocol: ClientProtocol;
+  readonly options: ConnectOptions;
 }
 
 /** Returns the address at which an endpoint is checked. */
@@ -40,7 +50,7 @@ export function checkTarget(
   stats: UncountedStats,
 ): CheckTarget {
   const thread = caller.begin();
-  const transport = spec.transports[endpoint.transport ?? OWN_TRANSPORT];
+  const transport = spec.transports[check.transport ?? endpoint.transport ?? OWN_TRANSPORT];
   const tls = transport ? new ClientTls(transport, thread.stats) : undefined;
   const cluster = {
     thread,
@@ -63,7 +73,15 @@ export function checkTarget(
     metadata: undefined,
     transport: OWN_TRANSPORT,
   };
-  return { cluster, host: new Host(0, described, encodeAddress(checkAddress(endpoint)), stats.host) };
+  const usesHttp2 = check.check.kind === 'grpc' || (check.check.kind === 'http' && check.check.usesHttp2);
+  return {
+    cluster,
+    host: new Host(0, described, encodeAddress(checkAddress(endpoint)), stats.host),
+    protocol: usesHttp2
+      ? h2Client(thread.memory, spec.http2 ?? DEFAULT_HTTP2_OPTIONS, stats.http2)
+      : h1Client(thread.memory, spec.http1),
+    options: { alpn: check.alpn, replacesAlpn: true, authority: '' },
+  };
 }
 
 const NO_LIMITS = { release: () => {} };

@@ -1,10 +1,12 @@
 // Converts a cluster's health check configuration to the form that the rest of the code uses: every default is filled in, every
 // unit is in the name.
 
+import { ProtobufWriter } from '../../common/protobuf-writer.js';
 import { durationMs } from '../../common/time/duration.js';
 import type {
   Cluster,
   HealthCheck,
+  HealthCheck_GrpcHealthCheck,
   HealthCheck_HttpHealthCheck,
   HealthCheck_Payload,
   HealthCheck_TcpHealthCheck,
@@ -13,6 +15,8 @@ import type {
 import { METHOD_NAMES, type Method } from '../../http/headers/header-block.js';
 import { compileHeaderMutations, type HeaderMutations } from '../../http/headers/header-mutations.js';
 import { compileStringMatcher, type StringRule } from '../../http/routing/matching/string-rule.js';
+import { alpnBytes } from '../../tls/algorithms.js';
+import { TransportMatches } from '../hosts/transport-matches.js';
 import type { CheckIntervals } from './check-interval.js';
 import type { Thresholds } from './host-health.js';
 
@@ -29,11 +33,16 @@ export interface HealthCheckSpec {
   readonly excludesNewHosts: boolean;
   /** A host removed by discovery goes at once, and not when its checks fail. */
   readonly removesHealthyHosts: boolean;
-  readonly check: HttpCheckSpec | TcpCheckSpec;
+  /** Offered by ALPN in place of what the TLS context offers, in wire form; empty: that. */
+  readonly alpn: Uint8Array;
+  /** Number of the transport socket of checks (see TransportMatches); undefined: that of the host. */
+  readonly transport: number | undefined;
+  readonly check: HttpCheckSpec | TcpCheckSpec | GrpcCheckSpec;
 }
 
 export interface HttpCheckSpec {
   readonly kind: 'http';
+  readonly usesHttp2: boolean;
   /** The Host field, unless an endpoint has its own. */
   readonly host: string;
   readonly path: string;
@@ -44,6 +53,15 @@ export interface HttpCheckSpec {
   readonly headers: HeaderMutations | undefined;
   /** Matches the service name in the host's response. */
   readonly service: StringRule | undefined;
+}
+
+export interface GrpcCheckSpec {
+  readonly kind: 'grpc';
+  /** grpc.health.v1.HealthCheckRequest, with its prefix. */
+  readonly message: Uint8Array;
+  /** The Host field, unless an endpoint has its own. */
+  readonly host: string;
+  readonly metadata: HeaderMutations | undefined;
 }
 
 export interface TcpCheckSpec {
@@ -73,11 +91,46 @@ export function healthCheckSpec(cluster: Cluster): HealthCheckSpec | undefined {
     logsSuccesses: config.always_log_health_check_success ?? false,
     excludesNewHosts: cluster.common_lb_config?.ignore_new_hosts_until_first_hc ?? false,
     removesHealthyHosts: cluster.ignore_health_on_host_removal ?? false,
-    check: config.tcp_health_check
-      ? tcpCheck(config.tcp_health_check)
-      : httpCheck(config.http_health_check ?? {}, cluster.name ?? ''),
+    alpn: alpnBytes(config.tls_options?.alpn_protocols ?? []),
+    transport:
+      config.transport_socket_match_criteria &&
+      new TransportMatches(cluster.transport_socket_matches).numberOfLabels(config.transport_socket_match_criteria),
+    check: checkOf(config, cluster.name ?? ''),
   };
 }
+
+function checkOf(config: HealthCheck, clusterName: string): HealthCheckSpec['check'] {
+  if (config.tcp_health_check !== undefined) return tcpCheck(config.tcp_health_check);
+  if (config.grpc_health_check !== undefined) return grpcCheck(config.grpc_health_check, clusterName);
+  return httpCheck(config.http_health_check ?? {}, clusterName);
+}
+
+function grpcCheck(config: HealthCheck_GrpcHealthCheck, clusterName: string): GrpcCheckSpec {
+  return {
+    kind: 'grpc',
+    message: checkRequest(config.service_name ?? ''),
+    host: config.authority || clusterName,
+    metadata: compileHeaderMutations([
+      {
+        toRemove: undefined,
+        toAdd: config.initial_metadata,
+        where: (_, index) => `grpc_health_check.initial_metadata[${index}]`,
+      },
+    ]),
+  };
+}
+
+/** Returns an encoded HealthCheckRequest with the prefix of a gRPC message. */
+function checkRequest(service: string): Uint8Array {
+  const writer = new ProtobufWriter();
+  if (service !== '') writer.string(1, service);
+  const message = Buffer.alloc(PREFIX_BYTES + writer.length);
+  message.writeUInt32BE(writer.length, 1);
+  writer.putTo({ put: (bytes, from, to) => message.set(bytes.subarray(from, to), PREFIX_BYTES) });
+  return message;
+}
+
+const PREFIX_BYTES = 5;
 
 export function isInRanges(status: number, ranges: readonly StatusRange[]): boolean {
   return ranges.some(({ end, start }) => status >= start && status < end);
@@ -105,6 +158,7 @@ function httpCheck(config: HealthCheck_HttpHealthCheck, clusterName: string): Ht
   const methodText = name === 'METHOD_UNSPECIFIED' ? 'GET' : name;
   return {
     kind: 'http',
+    usesHttp2: config.codec_client_type === 'HTTP2',
     host: config.host || clusterName,
     path: config.path ?? '',
     method: METHOD_NAMES.indexOf(methodText) + 1,

@@ -1,4 +1,4 @@
-// One HTTP/1.1 request that Baton itself sends to a host of a cluster, and its whole response.
+// One HTTP request that Baton itself sends to a host of a cluster, and its whole response.
 
 import { headerKey } from '../../common/text/header-names.js';
 import type { HeaderBlock } from '../../http/headers/header-block.js';
@@ -126,7 +126,7 @@ function failureText(failure: CallFailure, detail: string): string {
     case CallFailure.Timeout:
       return 'it does not answer in time';
     case CallFailure.Invalid:
-      return detail === '' ? 'it has closed the connection amid its answer' : `its answer is no HTTP/1.1 (${detail})`;
+      return detail === '' ? 'it has closed the connection amid its answer' : `its answer is no valid HTTP (${detail})`;
     case CallFailure.ConnectionEnded:
     case CallFailure.StreamReset:
     case CallFailure.Refused:

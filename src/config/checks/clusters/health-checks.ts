@@ -2,10 +2,12 @@
 
 import { CONNECTION_FIELDS } from '../../../common/text/connection-fields.js';
 import { isFieldName } from '../../../common/text/header-names.js';
+import { hostProtocol } from '../../fields/http-options.js';
 import type {
   Cluster,
   Endpoint,
   HeaderValueOption,
+  HealthCheck_GrpcHealthCheck,
   HealthCheck_HttpHealthCheck,
   HealthCheck_Payload,
   Int64Range,
@@ -35,6 +37,13 @@ export function checkHealthChecks(cluster: Cluster, path: Path, problems: Proble
     if (check?.http_health_check) {
       checkHttp(check.http_health_check, [...at, 'http_health_check'], problems);
     }
+    if (check?.grpc_health_check !== undefined) {
+      checkGrpc(check.grpc_health_check, cluster, [...at, 'grpc_health_check'], problems);
+    }
+    check?.tls_options?.alpn_protocols?.forEach((name, number) => {
+      if (Buffer.byteLength(name) >= 1 && Buffer.byteLength(name) <= 255) return;
+      problems.error([...at, 'tls_options', 'alpn_protocols', number], 'a protocol has a name of 1 to 255 bytes');
+    });
     checkPayload(check?.tcp_health_check?.send, [...at, 'tcp_health_check', 'send'], problems);
     check?.tcp_health_check?.receive?.forEach((payload, number) => {
       checkPayload(payload, [...at, 'tcp_health_check', 'receive', number], problems);
@@ -90,6 +99,19 @@ function checkHttp(config: HealthCheck_HttpHealthCheck, path: Path, problems: Pr
   });
 }
 
+function checkGrpc(config: HealthCheck_GrpcHealthCheck, cluster: Cluster, path: Path, problems: Problems): void {
+  const protocol = hostProtocol(cluster);
+  if (protocol !== 'HTTP2' && protocol !== 'NEGOTIATED') {
+    const why = `${cluster.name} cluster must support HTTP/2 for gRPC healthchecking: give it http2_protocol_options`;
+    problems.error(path, why, 'key');
+  }
+  const { authority = '' } = config;
+  if (!/^[!-~]*$/.test(authority)) problems.error([...path, 'authority'], `'${authority}' is not a valid host`);
+  config.initial_metadata?.forEach((option, index) => {
+    checkHeader(option, [...path, 'initial_metadata', index, 'header'], problems);
+  });
+}
+
 function checkRange(range: Int64Range | undefined, path: Path, problems: Problems): void {
   const start = Number(range?.start ?? 0);
   const end = Number(range?.end ?? 0);
@@ -104,7 +126,10 @@ function checkHeader(option: HeaderValueOption | undefined, path: Path, problems
   const { key = '', value = '' } = option?.header ?? {};
   const name = key.toLowerCase();
   if (name === 'host' || name === ':authority') {
-    return problems.error([...path, 'key'], "set the host of a check in the field 'host' of http_health_check");
+    return problems.error(
+      [...path, 'key'],
+      "set the host of a check in the field 'host' of http_health_check, or 'authority' of grpc_health_check",
+    );
   }
   if (name.startsWith(':') || CONNECTION_FIELDS.has(name))
     return problems.error([...path, 'key'], `'${key}' is set by the check itself`);

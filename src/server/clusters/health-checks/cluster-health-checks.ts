@@ -24,6 +24,8 @@ export interface CheckedCluster {
   hasTraffic(): boolean;
   /** Sets the HealthFlag bits in `mask` of the host `key` to `flags`. */
   observe(key: string, mask: number, flags: number): void;
+  /** Called when checks of a host use a transport socket of their own: its number. */
+  transportMatched(transport: number): void;
   /** Called when a check of the host has passed and the host is healthy. */
   hostPassed(key: string): void;
   /** Called when a removed host that was kept as healthy has failed: the cluster must call setHosts() again. */
@@ -136,6 +138,7 @@ export class ClusterHealthChecks implements HostChecks {
 
   checker(endpoint: ResolvedEndpoint, onChecked: OnChecked): Checker {
     const { spec, stats } = this.#cluster;
+    if (this.spec.transport !== undefined) this.#cluster.transportMatched(this.spec.transport);
     const onVerified = () => stats.increment(HealthCheckStats.at.verify_cluster);
     return this.#thread.checker({ spec: this.spec, cluster: spec, endpoint, onVerified, onChecked });
   }

@@ -1,9 +1,11 @@
 // Runs health checks on the primary, with a transport for them and a limited number of starts in each turn.
 
 import type { Random } from '../../../common/random.js';
+import { GrpcChecker } from '../../../grpc/health-checker.js';
 import type { Timers } from '../../../io/time/timing-wheel.js';
 import type { Runtime } from '../../../runtime/runtime.js';
 import { ClusterStats, HostStats } from '../../../stats/layouts/cluster.js';
+import { Http2Stats } from '../../../stats/layouts/http.js';
 import type { StatsStore } from '../../../stats/store.js';
 import type { CallingThread } from '../../../upstream/calling-thread.js';
 import { checkTarget, type UncountedStats } from '../../../upstream/health-checks/check-target.js';
@@ -51,8 +53,11 @@ export class PrimaryCheckThread implements CheckThread {
     if (check.kind === 'tcp') {
       return new TcpChecker(caller, target, { spec: check, timeoutMs, reusesConnection }, onChecked);
     }
-    const verifiesService = runtime.fraction('health_check.verify_cluster', { numerator: 100 });
     const hostname = endpoint.check?.hostname ?? '';
+    if (check.kind === 'grpc') {
+      return new GrpcChecker(caller, target, { spec: check, timeoutMs, hostname }, onChecked);
+    }
+    const verifiesService = runtime.fraction('health_check.verify_cluster', { numerator: 100 });
     return new HttpChecker(
       caller,
       target,
@@ -89,6 +94,7 @@ export class PrimaryCheckThread implements CheckThread {
     this.#uncounted ??= {
       cluster: store.scope(store.addScope('health_check_connections.', ClusterStats, { hidden: true })),
       host: store.scope(store.addScope('health_check_connections.host.', HostStats, { hidden: true })),
+      http2: store.scope(store.addScope('health_check_connections.http2.', Http2Stats, { hidden: true })),
     };
     return this.#uncounted;
   }

@@ -86,6 +86,7 @@ export class Membership implements DiscoveryListener {
         stats: resources.addScope('health_check.', HealthCheckStats),
         hasTraffic: () => resources.shared.hasTraffic,
         observe: (key: string, mask: number, flags: number) => this.observe(key, mask, flags),
+        transportMatched: (transport: number) => this.#transports.count(transport),
         hostPassed: (key: string) => this.outliers?.passedHealthCheck(key),
         hostFailed: () => void this.#applyFound(false),
       };
