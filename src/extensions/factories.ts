@@ -109,6 +109,8 @@ export interface NamedExtension extends Extension {
   readonly category:
     | 'envoy.bootstrap'
     | 'envoy.clusters'
+    | 'envoy.compression.compressor'
+    | 'envoy.compression.decompressor'
     | 'envoy.formatter'
     | 'envoy.http.stateful_header_formatters'
     | 'envoy.network.dns_resolver'

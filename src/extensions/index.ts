@@ -5,9 +5,14 @@ import { httpGrpcAccessLog, tcpGrpcAccessLog } from './access-loggers/grpc/index
 import { stderrAccessLog } from './access-loggers/stderr/index.js';
 import { stdoutAccessLog } from './access-loggers/stdout/index.js';
 import { scripts } from './bootstrap/scripts/index.js';
+import { brotliCompressor, brotliDecompressor } from './compression/brotli.js';
+import { gzipCompressor, gzipDecompressor } from './compression/gzip.js';
+import { zstdCompressor, zstdDecompressor } from './compression/zstd.js';
 import type { AnyExtension } from './factories.js';
 import { buffer } from './filters/http/buffer/index.js';
+import { compressor } from './filters/http/compressor/index.js';
 import { cors } from './filters/http/cors/index.js';
+import { decompressor } from './filters/http/decompressor/index.js';
 import { extAuthz } from './filters/http/ext-authz/index.js';
 import { fault } from './filters/http/fault/index.js';
 import { grpcHttp1Bridge } from './filters/http/grpc-http1-bridge/index.js';
@@ -52,8 +57,16 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   stderrAccessLog,
   stdoutAccessLog,
   scripts,
+  brotliCompressor,
+  brotliDecompressor,
+  gzipCompressor,
+  gzipDecompressor,
+  zstdCompressor,
+  zstdDecompressor,
   buffer,
+  compressor,
   cors,
+  decompressor,
   extAuthz,
   fault,
   grpcHttp1Bridge,

@@ -77,7 +77,7 @@ export {
 export { entryText } from '../http/routing/actions/rate-limits.js';
 export { type Route, RouteKind } from '../http/routing/actions/route.js';
 export type { HostWaiter, MissingHost } from '../http/routing/tables/on-demand-hosts.js';
-export type { Runtime, RuntimeDouble, RuntimeFlag, RuntimeFraction } from '../runtime/runtime.js';
+export { Runtime, type RuntimeDouble, type RuntimeFlag, type RuntimeFraction } from '../runtime/runtime.js';
 
 // ── Header blocks ────────────────────────────────────────────────────────────────────────────────────────────────────
 //

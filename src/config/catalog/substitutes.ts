@@ -4,7 +4,6 @@ const AGENTS_SEND = 'log to standard output or a file, from which an agent can f
 const ASK_A_SERVICE = 'envoy.filters.http.ext_authz can call a service that authorizes requests';
 const WRITE_ONE = 'docs/extending.md shows how to write a filter in TypeScript';
 const LIMIT_MEMORY = 'leave it out, and limit the memory of the process with a cgroup or a systemd unit';
-const HOSTS_COMPRESS = 'let the hosts compress: their responses are passed on unchanged';
 
 /** Keyed by the package of the extension, below `envoy.extensions`. */
 export const SUBSTITUTES: Readonly<Record<string, string>> = {
@@ -13,10 +12,9 @@ export const SUBSTITUTES: Readonly<Record<string, string>> = {
   'access_loggers.open_telemetry': AGENTS_SEND,
   'filters.http.api_key_auth': ASK_A_SERVICE,
   'filters.http.basic_auth': ASK_A_SERVICE,
-  'filters.http.compressor': HOSTS_COMPRESS,
   'filters.http.dynamic_modules': WRITE_ONE,
   'filters.http.ext_proc': WRITE_ONE,
-  'filters.http.gzip': HOSTS_COMPRESS,
+  'filters.http.gzip': 'envoy.filters.http.compressor compresses responses',
   'filters.http.jwt_authn': ASK_A_SERVICE,
   'filters.http.lua': WRITE_ONE,
   'filters.http.oauth2': ASK_A_SERVICE,

@@ -82,6 +82,7 @@ export const COMMON: ImplementedTable = {
       OVERWRITE_IF_EXISTS: true,
     }),
   },
+  'envoy.config.core.v3.RuntimeFeatureFlag': { default_value: true, runtime_key: true },
   'envoy.config.core.v3.RuntimeFractionalPercent': obeyed('default_value', 'runtime_key'),
   'envoy.config.core.v3.RuntimeDouble': obeyed('default_value', 'runtime_key'),
   'envoy.config.core.v3.RuntimeUInt32': obeyed('default_value', 'runtime_key'),

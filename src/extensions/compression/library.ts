@@ -1,0 +1,25 @@
+// What compression libraries have in common: each has a name in content-encoding, and makes streams that compress or decompress.
+
+import type { Transform } from 'node:stream';
+
+export interface CompressionLibrary {
+  /** The content coding, as in content-encoding. */
+  readonly encoding: string;
+  /** Its part of the names of stats. */
+  readonly statName: string;
+  /** Returns a stream for one body. What is written to it is passed on at once, not only at the end. */
+  create(): Transform;
+}
+
+export interface DecompressionLibrary extends CompressionLibrary {
+  /** A body may become at most this many times as long. */
+  readonly maxRatio: number;
+  /** The counter of bodies that are not valid. */
+  readonly errorStat: string;
+}
+
+/** Bytes of a piece of output. Envoy's default of 4096 would cost more steps than it saves memory. */
+export const DEFAULT_CHUNK_BYTES = 16 * 1024;
+
+/** Envoy's limit where the configuration cannot set one. */
+export const DEFAULT_MAX_RATIO = 100;
