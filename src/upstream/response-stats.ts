@@ -37,9 +37,18 @@ export class ResponseStats {
     this.#external = new CodeCounters(stats, prefix, 'external.');
   }
 
-  /** Counts one response. `host` sent it or was chosen for it; undefined: no host was chosen. */
-  countResponse(status: number, isInternal: boolean, host: Host | undefined, isCanary: boolean): void {
-    this.#all.count(status);
+  /**
+   * Counts one response. `host` sent it or was chosen for it; undefined: no host was chosen. `isWithoutStatus`: as in Envoy, only the cluster's
+   * own counters of statuses leave it out.
+   */
+  countResponse(
+    status: number,
+    isInternal: boolean,
+    host: Host | undefined,
+    isCanary: boolean,
+    isWithoutStatus = false,
+  ): void {
+    this.#all.count(status, isWithoutStatus);
     (isInternal ? this.#internal : this.#external).count(status);
     if (isCanary) this.#canaryCounters.count(status);
     this.#zoneCounters(host)?.count(status);
@@ -114,8 +123,9 @@ class CodeCounters {
     this.#group = group;
   }
 
-  count(status: number): void {
+  count(status: number, isWithoutStatus = false): void {
     (this.#completed ??= this.#counter('upstream_rq_completed')).increment();
+    if (isWithoutStatus) return;
     const codeClass = (status / 100) | 0;
     // As in Envoy, statuses from 600 on share one counter and have no class.
     if (codeClass <= 5) (this.#byClass[codeClass] ??= this.#counter(`upstream_rq_${codeClass}xx`)).increment();

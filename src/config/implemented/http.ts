@@ -197,16 +197,12 @@ export const HTTP: ImplementedTable = {
     dynamic_stats: true,
     suppress_envoy_headers: true,
     respect_expected_rq_timeout: true,
+    suppress_grpc_request_failure_code_stats: true,
     upstream_log: refused(
       'attempts are not logged separately: %UPSTREAM_HOST% and %UPSTREAM_REQUEST_ATTEMPT_COUNT% in access logs show the last one',
     ),
     start_child_span: accepted('tracing is not implemented'),
-    ...notImplemented(
-      'upstream_log_options',
-      'strict_check_headers',
-      'suppress_grpc_request_failure_code_stats',
-      'upstream_http_filters',
-    ),
+    ...notImplemented('upstream_log_options', 'strict_check_headers', 'upstream_http_filters'),
     reject_connect_request_early_data: onlyFalse('bytes for a tunnel wait until it is accepted: leave it out'),
   },
   'envoy.extensions.filters.http.header_mutation.v3.HeaderMutation': obeyed(

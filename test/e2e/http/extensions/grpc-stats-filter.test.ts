@@ -138,6 +138,33 @@ besideEnvoy('the filter state has the numbers of messages', async (t, program) =
   t.equal(await logged('/c.D/Get'), '/c.D/Get - - -');
 });
 
+besideEnvoy('the router can leave gRPC calls out of the counts of HTTP statuses', async (t, program) => {
+  const host = await startGrpcHost(t);
+  const router = {
+    name: 'router',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router',
+      suppress_grpc_request_failure_code_stats: true,
+    },
+  };
+  const routes = [routeTo({ prefix: '/down' }, 'down'), routeTo({ prefix: '/' }, 'host')];
+  const { baton, port } = await startProxy(t, {
+    ...program,
+    listeners: { main: managerOf(routes, { http_filters: [router] }) },
+    clusters: [staticCluster('down', await freePort()), staticCluster('host', host.port, HTTP2_CLUSTER)],
+  });
+  const session = openSession(t, port);
+  const call = (path: string, type: string) =>
+    exchange(session, path, { headers: { ':method': 'POST', 'content-type': type }, body: frame('abc') });
+  await call('/a.B/Get', 'application/grpc');
+  await call('/a.B/Plain', 'application/grpc');
+  await call('/a.B/Plain', 'text/plain');
+  await call('/down', 'application/grpc');
+  const counts = { upstream_rq_completed: 3, upstream_rq_200: undefined, upstream_rq_503: 1, upstream_rq_5xx: 1 };
+  t.match(await baton.stats('cluster.host.'), { ...counts, 'external.upstream_rq_503': 2 });
+  t.match(await baton.stats('cluster.down.'), { upstream_rq_completed: 1, upstream_rq_503: undefined });
+});
+
 t.test('clients and hosts cannot create stats without limit', async (t) => {
   const { call, proxy } = await start(t, { command: undefined }, { all: { stats_for_all_methods: true } });
   await call('all', `/${'s'.repeat(300)}/Long`);

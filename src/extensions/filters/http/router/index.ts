@@ -14,6 +14,7 @@ export const router: TerminalHttpFilterExtension<RouterConfig> = {
   createOnWorker(config, thread, chain): TerminalFilterFactory {
     const options = {
       hasDynamicStats: config.dynamic_stats ?? true,
+      suppressesGrpcStatuses: config.suppress_grpc_request_failure_code_stats ?? false,
       suppressEnvoyHeaders: config.suppress_envoy_headers ?? false,
       respectsExpectedTimeout: config.respect_expected_rq_timeout ?? false,
       retryBufferLimit: chain.bufferLimit,

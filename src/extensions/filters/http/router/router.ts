@@ -64,6 +64,8 @@ const logger = getLogger('router');
 export interface RouterOptions {
   /** Router.dynamic_stats: the cluster counts status codes and response times. */
   readonly hasDynamicStats: boolean;
+  /** Router.suppress_grpc_request_failure_code_stats: HTTP statuses of gRPC calls are not counted. */
+  readonly suppressesGrpcStatuses: boolean;
   /** Router.suppress_envoy_headers: no x-envoy-* fields are added. */
   readonly suppressEnvoyHeaders: boolean;
   /** Router.respect_expected_rq_timeout. */
@@ -351,7 +353,8 @@ export class Router implements TerminalFilter, TryListener {
   }
 
   #count(status: number, host: ClusterHost | undefined, isCanary: boolean): void {
-    this.#cluster.responses.countResponse(status, this.#stream.isInternal, host, isCanary);
+    const isWithoutStatus = this.#options.suppressesGrpcStatuses && this.#stream.isGrpc;
+    this.#cluster.responses.countResponse(status, this.#stream.isInternal, host, isCanary, isWithoutStatus);
   }
 
   /** Called for the last byte of the response. The stream ends when that byte is passed on, or when filters release it. */
