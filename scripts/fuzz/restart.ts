@@ -316,6 +316,7 @@ async function playParent(random: Random, socketPath: string, inputs: string[]):
 /** Ignores messages to the child. */
 const NO_SERVER: RestartedServer = {
   concurrency: 2,
+  ticketKeys: () => undefined,
   offer: () => [],
   offerNewSockets: () => [],
   onSockets() {},

@@ -5,6 +5,7 @@ import { BatonError, messageOf } from '../common/errors/errors.js';
 import { PatientTimeout } from '../common/time/patient-timeout.js';
 import type { Credentials } from '../io/shim.js';
 import { getLogger } from '../log/logger.js';
+import type { TicketKeys } from '../tls/shared-ticket-keys.js';
 import type { Link, LinkEvents } from './link.js';
 import type { ToChild, ToParent } from './messages.js';
 import { peerText } from './peer-text.js';
@@ -16,6 +17,8 @@ export interface Joined {
   readonly firstStartedMs: number;
   readonly generation: number;
   readonly sockets: readonly ReceivedSockets[];
+  /** Of session tickets; undefined without any. */
+  readonly ticketKeys: TicketKeys | undefined;
   /** Directs the link's events, and messages received after the welcome, to `events`. */
   attach(events: LinkEvents<ToChild>): void;
 }
@@ -126,6 +129,7 @@ class Answer implements LinkEvents<ToChild> {
   #laterText = 0;
   #firstStartedMs = 0;
   #generation = 0;
+  #ticketKeys: TicketKeys | undefined;
   #isProven = false;
   #isProofLate = false;
   #proofTimer: PatientTimeout | undefined;
@@ -154,8 +158,13 @@ class Answer implements LinkEvents<ToChild> {
     return this.#ended?.[1] === true && this.#refusal === undefined;
   }
 
-  takeWelcome(): Pick<Joined, 'firstStartedMs' | 'generation' | 'sockets'> {
-    return { firstStartedMs: this.#firstStartedMs, generation: this.#generation, sockets: this.#sockets.take() };
+  takeWelcome(): Omit<Joined, 'link' | 'attach'> {
+    return {
+      firstStartedMs: this.#firstStartedMs,
+      generation: this.#generation,
+      sockets: this.#sockets.take(),
+      ticketKeys: this.#ticketKeys,
+    };
   }
 
   /** Resolves when the complete welcome of a proven parent has arrived. Rejects with a BatonError. */
@@ -222,6 +231,7 @@ class Answer implements LinkEvents<ToChild> {
     if (message.kind === 'welcome') {
       this.#firstStartedMs = message.welcome.firstStartedMs;
       this.#generation = message.welcome.generation;
+      this.#ticketKeys ??= message.welcome.ticketKeys;
       this.#isComplete = message.welcome.isLast;
     } else if (message.kind === 'refusal') {
       this.#refusal = peerText(message.reason);

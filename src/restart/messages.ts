@@ -3,6 +3,7 @@
 
 import { createRequire } from 'node:module';
 import type protobufjs from 'protobufjs';
+import { MAX_TICKET_KEYS, TICKET_KEY_BYTES, type TicketKeys } from '../tls/shared-ticket-keys.js';
 import { SCHEMA } from './schema.js';
 
 export interface Hello {
@@ -37,6 +38,8 @@ export interface Welcome {
   readonly generation: number;
   readonly sockets: readonly OfferedSockets[];
   readonly isLast: boolean;
+  /** Of session tickets; undefined without any, and after the first welcome. */
+  readonly ticketKeys?: TicketKeys | undefined;
 }
 
 /** The parent's stats under one prefix. */
@@ -152,12 +155,15 @@ export function decodeToChild(bytes: Uint8Array): ToChild {
   const { content, refusal, welcome, stats } = decode(types.toChild, bytes) as {
     content?: string;
     refusal: string;
-    welcome: Welcome;
+    welcome: Welcome & { readonly ticketKeys: TicketKeys | null };
     stats: StatsPiece;
   };
   if (content === 'refusal') return { kind: 'refusal', reason: refusal };
   if (content === 'welcome') {
     if (!isAmount(welcome.firstStartedMs)) throw new GarbageError('a welcome without a valid time');
+    const { ticketKeys, ...rest } = welcome;
+    if (ticketKeys === null) return { kind: 'welcome', welcome: rest };
+    if (!areTicketKeys(ticketKeys)) throw new GarbageError('a welcome with invalid ticket keys');
     return { kind: 'welcome', welcome };
   }
   if (content === 'handOver') return { kind: 'hand-over' };
@@ -223,6 +229,11 @@ function decode(type: protobufjs.Type, bytes: Uint8Array): Record<string, unknow
   } catch (error) {
     throw new GarbageError(error instanceof Error ? error.message : String(error));
   }
+}
+
+function areTicketKeys({ keys, madeMs }: TicketKeys): boolean {
+  const count = keys.length / TICKET_KEY_BYTES;
+  return Number.isInteger(count) && count > 0 && count <= MAX_TICKET_KEYS && isAmount(madeMs);
 }
 
 /** Returns whether the value is a valid count. Large sums may be imprecise. */

@@ -13,6 +13,7 @@ import { PatientTimeout } from '../common/time/patient-timeout.js';
 import { atMostMs } from '../common/time/within-ms.js';
 import { getLogger } from '../log/logger.js';
 import { OccasionalLog } from '../log/occasional-log.js';
+import type { TicketKeys } from '../tls/shared-ticket-keys.js';
 import type { Link, LinkEvents } from './link.js';
 import { MessageLimits } from './message-limits.js';
 import type { FurtherSockets, Hello, OfferedSockets, StatsPiece, ToChild, ToParent } from './messages.js';
@@ -33,6 +34,8 @@ export interface ParentHost {
   readonly generation: number;
   /** --parent-shutdown-time-s of this process. */
   readonly parentShutdownTimeS: number;
+  /** Returns the keys of session tickets; undefined without any. */
+  ticketKeys(): TicketKeys | undefined;
   offer(): readonly Offer[];
   /** Returns sockets added since the last call of offer() or offerNewSockets(). */
   offerNewSockets(): readonly Offer[];
@@ -196,7 +199,7 @@ export class ParentEnd {
       this.#abandonChild(`it was not live in ${this.#deadlines.liveMs / 1000} s`),
     );
     // The sockets are sent first: from then on no connection in their queues is lost, whichever process dies.
-    this.#sendSockets(link, this.#host.offer());
+    this.#sendSockets(link, this.#host.offer(), this.#host.ticketKeys());
     logger.info(`a child process of epoch ${hello.epoch} initializes; this one keeps serving`);
   }
 
@@ -289,13 +292,13 @@ export class ParentEnd {
     return isBusy ? BUSY : undefined;
   }
 
-  #sendSockets(link: Link<ToChild>, offers: readonly Offer[]): void {
+  #sendSockets(link: Link<ToChild>, offers: readonly Offer[], ticketKeys?: TicketKeys): void {
     const { firstStartedMs, generation } = this.#host;
     const batches = batchesOf(offers);
     for (const { id } of offers) if (!this.#added.has(id)) this.#added.set(id, 0);
     batches.forEach(({ sockets, fds }, index) => {
       const isLast = index === batches.length - 1;
-      link.send({ kind: 'welcome', welcome: { firstStartedMs, generation, sockets, isLast } }, fds);
+      link.send({ kind: 'welcome', welcome: { firstStartedMs, generation, sockets, isLast, ticketKeys } }, fds);
     });
   }
 

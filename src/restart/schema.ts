@@ -30,8 +30,10 @@ export const SCHEMA = {
         generation: { type: 'uint32', id: 2 },
         sockets: { rule: 'repeated', type: 'Sockets', id: 3 },
         isLast: { type: 'bool', id: 4 },
+        ticketKeys: { type: 'TicketKeys', id: 5 },
       },
     },
+    TicketKeys: { fields: { keys: { type: 'bytes', id: 1 }, madeMs: { type: 'double', id: 2 } } },
     Sockets: {
       fields: {
         id: { type: 'uint32', id: 1 },

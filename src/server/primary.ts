@@ -89,7 +89,7 @@ export class Primary {
     this.timers = new TimerDriver((error) => internalError('a timer failed', error));
     const settings = statsSettings(bootstrap.stats_config, options.statsTags);
     this.store = new StatsStore({ workers: concurrency, settings });
-    this.tls = new TlsContexts(this.shim, this.store, bootstrap.static_resources?.secrets ?? []);
+    this.tls = new TlsContexts(this.shim, this.store, bootstrap.static_resources?.secrets ?? [], epoch.ticketKeys);
     const version = bootstrap.stats_server_version_override ?? `0x${options.revision.slice(0, 6)}`;
     this.processStats = new ProcessStats(this.store, concurrency, Number(version) || 0, epoch);
     this.processStats.countConfiguration(options.counts);

@@ -9,7 +9,7 @@ import { clientSettings, serverSettings } from './context-settings.js';
 import { type ContextOwner, type ContextRecipe, LiveContext } from './live-context.js';
 import { WHERE } from './secrets/context-secrets.js';
 import type { SecretDiscovery } from './secrets/secret-discovery.js';
-import { SharedTicketKeys } from './shared-ticket-keys.js';
+import { SharedTicketKeys, type TicketKeys } from './shared-ticket-keys.js';
 
 /** A context in use. */
 export interface TlsContextUse {
@@ -30,11 +30,12 @@ export class TlsContexts {
   /** Undefined: not computed since a certificate has changed. */
   #firstExpiryMs: number | undefined;
 
-  constructor(shim: NativeShim, store: StatsStore, secrets: readonly Secret[]) {
+  /** `inherited`: ticket keys of the parent process. */
+  constructor(shim: NativeShim, store: StatsStore, secrets: readonly Secret[], inherited?: TicketKeys) {
     this.#shim = shim;
     this.#store = store;
     this.#secrets = new Map(secrets.map((secret) => [secret.name ?? '', secret]));
-    this.#ticketKeys = new SharedTicketKeys(shim);
+    this.#ticketKeys = new SharedTicketKeys(shim, inherited);
   }
 
   /** Sets what delivers secrets from sources. Called before the first context is made. */
@@ -55,6 +56,11 @@ export class TlsContexts {
   client(context: UpstreamTlsContext, owner: ContextOwner): TlsContextUse {
     const settings: ContextRecipe['settings'] = (secrets) => clientSettings(context, secrets);
     return this.#make({ isServer: false, common: context.common_tls_context ?? {}, settings }, owner);
+  }
+
+  /** The ticket keys for a child process; undefined without any. */
+  get ticketKeys(): TicketKeys | undefined {
+    return this.#ticketKeys.current;
   }
 
   /** Yields the certificates of each context that has all its secrets. */

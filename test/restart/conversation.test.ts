@@ -43,6 +43,8 @@ class TestLink<Out> implements Link<Out> {
   }
 }
 
+const TICKET_KEYS = { keys: Buffer.alloc(160, 7), madeMs: 3 };
+
 t.test('a parent welcomes one child at a time, and refuses others with a reason', async (t) => {
   const { end, host } = parent();
   const cases: [change: Partial<ParentHost>, version: string, epoch: number, reason: RegExp][] = [
@@ -61,7 +63,12 @@ t.test('a parent welcomes one child at a time, and refuses others with a reason'
   }
   const first = greet(end);
   t.match(first.link.sent, [
-    { message: { kind: 'welcome', welcome: { firstStartedMs: 17.5, generation: 4, sockets: [], isLast: true } } },
+    {
+      message: {
+        kind: 'welcome',
+        welcome: { firstStartedMs: 17.5, generation: 4, sockets: [], isLast: true, ticketKeys: TICKET_KEYS },
+      },
+    },
   ]);
   const second = greet(end);
   first.events.message({ kind: 'alive' }, []);
@@ -743,6 +750,16 @@ t.test('invalid messages of any form are refused', async (t) => {
     const welcome = { firstStartedMs: odd, generation: 1, sockets: [], isLast: true };
     t.throws(() => decodeToChild(encodeToChild({ kind: 'welcome', welcome })), { code: 'ERR_GARBAGE' }, `${odd}`);
   }
+  for (const [bytes, madeMs] of [
+    [0, 0],
+    [79, 0],
+    [240, 0],
+    [80, -1],
+  ] as const) {
+    const ticketKeys = { keys: Buffer.alloc(bytes), madeMs };
+    const welcome = { firstStartedMs: 0, generation: 1, sockets: [], isLast: true, ticketKeys };
+    t.throws(() => decodeToChild(encodeToChild({ kind: 'welcome', welcome })), { code: 'ERR_GARBAGE' }, `${bytes}`);
+  }
 });
 
 const NOBODY: ChildHost = {
@@ -765,6 +782,7 @@ function parent(deadlines: Partial<ParentDeadlines> = {}) {
     parentShutdownTimeS: 0,
     offers: [] as Offer[],
     log,
+    ticketKeys: () => TICKET_KEYS,
     offer: () => host.offers,
     offerNewSockets: () => host.offers,
     addSockets: (id: number, fds: readonly number[]) => void log.push(`sockets ${id}: ${fds.join()}`),
@@ -851,5 +869,5 @@ function join(act: (door: Door) => void, isParentOptional = false, isSupervised 
 }
 
 function joinedWith(link: Link<ToParent>): Joined {
-  return { link, firstStartedMs: 0, generation: 1, sockets: [], attach() {} };
+  return { link, firstStartedMs: 0, generation: 1, sockets: [], ticketKeys: undefined, attach() {} };
 }

@@ -13,6 +13,7 @@ import type * as Messages from '../../restart/messages.js';
 import { type Offer, ParentEnd, type ParentHost } from '../../restart/parent-end.js';
 import { distrust, type TrustRules, trustRules } from '../../restart/trust.js';
 import { HOT_RESTART_VERSION } from '../../restart/version.js';
+import type { TicketKeys } from '../../tls/shared-ticket-keys.js';
 import { InheritedSockets } from '../listeners/version/inherited-sockets.js';
 import { type EpochFacts, firstEpoch } from './epoch-facts.js';
 
@@ -43,6 +44,8 @@ export interface RestartedServer
     Pick<ChildHost, 'importStats' | 'parentEnded' | 'takeConnections'> {
   /** Number of workers. */
   readonly concurrency: number;
+  /** Returns the keys of session tickets; undefined without any. */
+  ticketKeys(): TicketKeys | undefined;
   /** Returns the sockets of listeners and admin; the server keeps the descriptors. */
   offer(): readonly Offer[];
   /** Returns the sockets that listeners have got since then. */
@@ -277,7 +280,7 @@ export class HotRestart {
     this.#meeting.close();
   }
 
-  #factsOf({ firstStartedMs, generation, sockets }: Joined): EpochFacts {
+  #factsOf({ firstStartedMs, generation, sockets, ticketKeys }: Joined): EpochFacts {
     const { epoch, takesParentStats } = this.#options;
     return {
       number: epoch,
@@ -286,6 +289,7 @@ export class HotRestart {
       firstStartedMs,
       countedSinceMs: takesParentStats ? firstStartedMs : this.#facts.countedSinceMs,
       parentSockets: new InheritedSockets(this.#shim, sockets),
+      ticketKeys,
     };
   }
 
@@ -299,6 +303,7 @@ export class HotRestart {
       firstStartedMs: this.#facts.firstStartedMs,
       generation: this.#facts.generation,
       parentShutdownTimeS: this.#options.parentShutdownTimeS,
+      ticketKeys: () => server.ticketKeys(),
       offer: () => server.offer(),
       offerNewSockets: () => server.offerNewSockets(),
       addSockets: (id, fds) => server.addSockets(id, fds),

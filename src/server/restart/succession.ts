@@ -5,6 +5,7 @@ import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
 import { getLogger } from '../../log/logger.js';
 import type { StatsPiece } from '../../restart/messages.js';
 import type { Offer } from '../../restart/parent-end.js';
+import type { TicketKeys } from '../../tls/shared-ticket-keys.js';
 import type { AdminInterface } from '../admin/admin-interface.js';
 import type { Drain } from '../draining/drain-manager.js';
 import type { Server } from '../server.js';
@@ -48,6 +49,10 @@ export class Succession implements RestartedServer {
     this.#server = server;
     this.#admin = admin;
     this.#events = events;
+  }
+
+  ticketKeys(): TicketKeys | undefined {
+    return this.#server.primary.tls.ticketKeys;
   }
 
   offer(): readonly Offer[] {

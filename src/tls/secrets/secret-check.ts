@@ -6,10 +6,9 @@ import type { Secret } from '../../config/generated/api.js';
 import type { NativeShim } from '../../io/shim.js';
 import { engineMistake } from '../context-mistake.js';
 import { serverSettings } from '../context-settings.js';
+import { TICKET_KEY_BYTES } from '../shared-ticket-keys.js';
 import { partOf, type TlsSecrets } from './context-secrets.js';
 import type { SecretKind } from './secret-discovery.js';
-
-const TICKET_KEY_BYTES = 80;
 
 /** Throws BatonError for a secret without the part `kind`, or with one that no context can use. */
 export function checkSecret(shim: NativeShim, secret: Secret, kind: SecretKind): void {

@@ -4,8 +4,9 @@ import type { TLSSocket } from 'node:tls';
 import t from 'tap';
 import { Authority } from '../harness/certificates.js';
 import { besideEnvoy } from '../harness/envoy.js';
-import { secureConnection, serverTls, trustedCa } from './contexts.js';
-import { startHttps } from './https-proxy.js';
+import { bootstrap, EpochLine, waitFor } from '../harness/index.js';
+import { httpsListener, secureConnection, serverTls, trustedCa } from './contexts.js';
+import { MANAGER, startHttps } from './https-proxy.js';
 
 const root = await Authority.create();
 const server = await root.issue({ names: ['server.test'] });
@@ -63,4 +64,32 @@ besideEnvoy('a client certificate that a session has proved counts in the resume
   const again = await secureConnection(t, port, { ...options, session });
   t.ok(again.isSessionReused());
   await baton.waitForStats({ [`${ssl}session_reused`]: 1, [`${ssl}no_certificate`]: 0 });
+});
+
+t.test('sessions resume in the processes of hot restarts', async (t) => {
+  const line = new EpochLine(t);
+  const listener = httpsListener('main', serverTls([server]), MANAGER);
+  const config = bootstrap({ listeners: [listener], clusters: [] });
+  const args = ['--parent-shutdown-time-s', '0', '--drain-time-s', '0'];
+  const first = await line.start(0, { config, args });
+  const port = await first.listenerPort('main');
+  const sessions = new Map<string, Buffer>();
+  const versions = ['TLSv1.2', 'TLSv1.3'] as const;
+  for (const version of versions) {
+    const socket = await secureConnection(t, port, { ca, minVersion: version, maxVersion: version });
+    sessions.set(version, await sessionOf(socket));
+    socket.destroy();
+  }
+  let previous = first;
+  for (const epoch of [1, 2]) {
+    const next = await line.start(epoch, { config, args });
+    await waitFor(() => previous.exit !== undefined, { what: `the end of epoch ${epoch - 1}` });
+    for (const version of versions) {
+      const session = sessions.get(version)!;
+      const again = await secureConnection(t, port, { ca, minVersion: version, maxVersion: version, session });
+      t.ok(again.isSessionReused(), `${version} in epoch ${epoch}`);
+      again.destroy();
+    }
+    previous = next;
+  }
 });
