@@ -9,6 +9,7 @@ import type { AcceptFailures } from './accept-failures.js';
 import { AcceptedSocket } from './accepted-socket.js';
 import type { ConnectionLimit } from './connection-limit.js';
 import { ConnectionList } from './connection-list.js';
+import type { ConnectionLog } from './connection-log.js';
 import { type ConnectionOwner, DownstreamConnection } from './downstream-connection.js';
 import type { DrainWindow } from './drain-window.js';
 import type { HandedOverConnection, HandOverQueue, PreparedTakeOver } from './hand-over.js';
@@ -35,6 +36,8 @@ export interface ActiveListenerOptions {
   nextSerial(): number;
   /** Settings of the listener filters; undefined if there are none. */
   inspection: InspectionSettings | undefined;
+  /** The access log, which the listener closes; undefined: it has none. */
+  log?: ConnectionLog | undefined;
 }
 
 export class ActiveListener implements ListenerHandler, ConnectionOwner, InspectionEvents {
@@ -43,6 +46,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
   readonly name: string;
   readonly stats: Scope;
   readonly workerStats: Scope;
+  readonly log: ConnectionLog | undefined;
   readonly #transport: Transport;
   readonly #acceptFailures: AcceptFailures;
   readonly #limits: BufferLimits;
@@ -69,6 +73,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     this.name = options.name;
     this.stats = options.stats;
     this.workerStats = options.workerStats;
+    this.log = options.log;
     this.#transport = options.transport;
     this.#acceptFailures = options.acceptFailures;
     this.#limits = options.limits;
@@ -113,6 +118,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     this.#inspections?.close();
     this.#end(() => true);
     for (const { terminal } of this.#allChains()) terminal.close?.();
+    this.log?.close();
   }
 
   /** Drains the connections of all chains, or of the chain with this ID. */
@@ -270,7 +276,10 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     if (this.#inspections !== undefined) return this.#inspect(this.#inspections, id, offset, length);
     const chain = this.#finder.only ?? this.#finder.find(this.#accepted.begin(id, offset, length));
     if (chain === undefined || !this.#mayAccept()) {
-      if (chain === undefined) this.stats.increment(ListenerStats.at.no_filter_chain_match);
+      if (chain === undefined) {
+        this.stats.increment(ListenerStats.at.no_filter_chain_match);
+        this.log?.unmatched(this.#accepted);
+      }
       this.#transport.close(id, 0, 0);
       return undefined;
     }
@@ -295,6 +304,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     const chain = this.#finder.only ?? this.#finder.find(socket);
     if (chain === undefined) {
       this.stats.increment(ListenerStats.at.no_filter_chain_match);
+      this.log?.unmatched(socket, socket.startMonotonicMs);
       this.#transport.close(socket.id, 0, 0);
       return this.#releaseLimits();
     }
@@ -307,7 +317,8 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     if (handler !== undefined) this.#transport.setHandler(socket.id, handler);
   }
 
-  onDropped(): void {
+  onDropped(socket: InspectedSocket): void {
+    this.log?.dropped(socket, socket.startMonotonicMs);
     this.#releaseLimits();
   }
 

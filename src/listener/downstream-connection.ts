@@ -1,5 +1,6 @@
 // The socket of one accepted connection: its addresses, its stats, and the single place where it ends.
 
+import type { ChainNames, StreamInfo } from '../access-log/stream/stream-info.js';
 import { MAX_TIMER_MS } from '../common/time/max-timer.js';
 import { type Address, AddressKind, addressText, decodeSockaddr } from '../io/addresses/address.js';
 import type { ConnectionSecurity } from '../io/tls/connection-security.js';
@@ -17,6 +18,14 @@ const logger = getLogger('connection');
 /** How long a peer may read none of the pending bytes of a closing connection. */
 const FLUSH_MS = 5000;
 
+/** The access log of a listener, as its connections use it. */
+export interface OwnerLog {
+  /** Returns the record of a connection that begins. Its handler adds what it knows, or replaces it by its own. */
+  begin(connection: DownstreamConnection): StreamInfo;
+  /** Logs a connection that ends. */
+  ended(connection: DownstreamConnection): void;
+}
+
 /** The listener of a connection, as the connection uses it. */
 export interface ConnectionOwner {
   readonly name: string;
@@ -25,6 +34,8 @@ export interface ConnectionOwner {
   /** listener.<address>.worker_<n>. */
   readonly workerStats: Scope;
   connectionEnded(connection: DownstreamConnection): void;
+  /** Its access log; undefined: it has none. */
+  readonly log: OwnerLog | undefined;
 }
 
 /** The filter chain of a connection, as the connection uses it. */
@@ -35,6 +46,8 @@ export interface ConnectionChain extends ChainIdentity {
   readonly drain: ListenerDrain;
   /** Connections begin with a TLS handshake. */
   readonly isTls: boolean;
+  /** For access logs. */
+  readonly names: ChainNames;
 }
 
 /** The properties of a connection that has passed listener filters, or that another process has served. */
@@ -89,6 +102,8 @@ export class DownstreamConnection {
   clusterName = '';
   /** The filter chain that it began with. */
   readonly chain: ConnectionChain;
+  /** For the access log of the listener; undefined if it has none. The handler records here what it knows of the connection. */
+  info: StreamInfo | undefined;
   /** Index among the connections of its listener. */
   place = -1;
   /** Another process has refused to take it over. */
@@ -137,6 +152,7 @@ export class DownstreamConnection {
     if (remote.kind === AddressKind.Unix) this.#remoteText = remote.path;
     if (isKnown) this.#localText = origin.local;
     this.startMonotonicMs = isKnown ? origin.startMonotonicMs : transport.clock.monotonicMs;
+    this.info = listener.log?.begin(this);
     if (!isNew) {
       if (logger.isDebug) logger.debug(`[C${serial}] taken over from another process, of ${this.remoteText}`);
       return;
@@ -271,14 +287,15 @@ export class DownstreamConnection {
 
   /** Determines the local addresses before the socket is closed: the access log of an active request may need them. */
   #keepEnds(): void {
-    if (this.handler === undefined || this.handler.activeRequests === 0) return;
+    if (this.info === undefined && (this.handler === undefined || this.handler.activeRequests === 0)) return;
     this.#localText = this.localText;
     this.#directLocalText = this.directLocalText;
     void this.security?.local;
   }
 
   #ended(): void {
-    const { stats } = this.listener;
+    const { log, stats } = this.listener;
+    log?.ended(this);
     stats.increment(ListenerStats.at.downstream_cx_destroy);
     stats.record(
       ListenerStats.at.downstream_cx_length_ms,

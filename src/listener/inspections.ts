@@ -22,8 +22,8 @@ export interface InspectionSettings {
 export interface InspectionEvents {
   /** Called when a filter chain must take over the socket. It delivers nothing before the call returns. */
   onInspected(socket: InspectedSocket): void;
-  /** Called when the socket was closed. */
-  onDropped(): void;
+  /** Called when the socket is about to be closed. */
+  onDropped(socket: InspectedSocket): void;
 }
 
 export class Inspections implements InspectionOwner {
@@ -84,8 +84,8 @@ export class Inspections implements InspectionOwner {
 
   #drop(socket: InspectedSocket): void {
     this.#leave(socket);
+    this.#events.onDropped(socket);
     this.#transport.close(socket.id, 0, 0);
-    this.#events.onDropped();
   }
 
   #leave(socket: InspectedSocket): void {

@@ -20,6 +20,7 @@ function chain(id: number): FilterChain {
     terminal,
     drain: new ListenerDrain(undefined),
     isTls: false,
+    names: { filterChainName: '', metadata: undefined, listenerMetadata: undefined },
     tls: undefined,
     fingerprint: () => `${id}`,
   };

@@ -31,7 +31,7 @@ export const LISTENER: ImplementedTable = {
     ),
     additional_addresses: refused('define a listener for each address'),
     connection_balance_config: refused('the kernel spreads connections over the workers: leave it out'),
-    access_log: refused('listeners do not log connections: set access_log of the connection manager or the TCP proxy'),
+    access_log: true,
     socket_options: true,
     tcp_keepalive: true,
     max_connections_to_accept_per_socket_event: true,

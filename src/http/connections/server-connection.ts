@@ -1,7 +1,7 @@
 // One downstream HTTP connection: passes socket events to the codec and requests to streams, and handles the connection's timeouts.
 
 import { ResponseFlag } from '../../access-log/stream/response-flags.js';
-import type { StreamInfo } from '../../access-log/stream/stream-info.js';
+import type { Protocol, StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { RoomWaiter } from '../../io/arena/room-queue.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
 import type { ConnectionSecurity } from '../../io/tls/connection-security.js';
@@ -106,7 +106,8 @@ export class ServerConnection
     return this.#activeStreams;
   }
 
-  countClient(headers: HeaderBlock): void {
+  countClient(headers: HeaderBlock, protocol: Protocol): void {
+    if (this.socket.info !== undefined) this.socket.info.protocol = protocol;
     if (this.#requests === 1) {
       this.#device = this.manager.stats.userAgents.of(headers);
       this.#device?.connections.increment();
@@ -191,6 +192,8 @@ export class ServerConnection
   send(offset: number, length: number): void {
     if (this.#isActive) this.clocks.moved();
     this.manager.stats.http.addBytes(HttpStats.at.downstream_cx_tx_bytes_total, length);
+    const { info } = this.socket;
+    if (info !== undefined) info.bytesSent += length;
     this.socket.transport.send(this.socket.id, offset, length);
   }
   pause(): void {
@@ -259,6 +262,17 @@ export class ServerConnection
   onProtocolError({ flags = 0 }: CodecError): void {
     if ((flags & ResponseFlag.DownstreamProtocolError) === 0) return;
     this.manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
+    this.noteProtocolError();
+  }
+
+  /** Records a protocol error of the client in the record of the connection. */
+  noteProtocolError(): void {
+    if (this.socket.info !== undefined) this.socket.info.responseFlags |= ResponseFlag.DownstreamProtocolError;
+  }
+
+  #countReceived(bytes: number): void {
+    this.manager.stats.http.addBytes(HttpStats.at.downstream_cx_rx_bytes_total, bytes);
+    if (this.socket.info !== undefined) this.socket.info.bytesReceived += bytes;
   }
 
   onHalfClose(): void {
@@ -287,7 +301,7 @@ export class ServerConnection
     if (this.#isActive) this.clocks.activeMs = now;
     if (this.#streams === undefined && (this.clocks.requestStartMs === UNSET || this.#codec?.holdsNoRequest))
       this.clocks.requestStartMs = now;
-    this.manager.stats.http.addBytes(HttpStats.at.downstream_cx_rx_bytes_total, length);
+    this.#countReceived(length);
     const beginning = this.#beginning;
     if (beginning !== undefined) {
       this.#beginning = undefined;
@@ -330,7 +344,7 @@ export class ServerConnection
       return true;
     }
     this.#beginning = PREFACE_START.slice(0, kept + compared);
-    this.manager.stats.http.addBytes(HttpStats.at.downstream_cx_rx_bytes_total, length);
+    this.#countReceived(length);
     this.clocks.activeMs = this.clocks.requestStartMs = this.manager.thread.clock.monotonicMs;
     return false;
   }
@@ -653,7 +667,7 @@ export class ServerConnection
     this.clocks.end();
     if (!thread.memory.pressure.waiting.isEmpty) thread.memory.pressure.waiting.remove(this);
     this.#codec?.destroy();
-    stats.http.addBytes(HttpStats.at.downstream_cx_rx_bytes_total, this.socket.withheldBytes);
+    this.#countReceived(this.socket.withheldBytes);
     stats.http.increment(HttpStats.at.downstream_cx_destroy);
     stats.http.decrement(HttpStats.at.downstream_cx_active);
     if (this.#protocol !== undefined) stats.http.decrement(this.#protocol.connectionsActive);

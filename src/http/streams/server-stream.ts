@@ -49,8 +49,10 @@ const CONTENT_TYPE = headerKey('content-type');
 export interface StreamConnection extends EdgeConnection, LocalEnd {
   /** Writes the properties of the connection to a stream's record. */
   describe(info: StreamInfo): void;
-  /** Counts a request by the client's device type, from the headers as received. */
-  countClient(headers: HeaderBlock): void;
+  /** Counts a request by the client's device type, from the headers as received, and records its protocol. */
+  countClient(headers: HeaderBlock, protocol: Protocol): void;
+  /** Records that the client has violated the protocol. */
+  noteProtocolError(): void;
   /** Returns whether the response about to be sent is the last on this connection. */
   shouldCloseAfterResponse(): boolean;
   /** Called when a timeout of the stream begins that may fire before the connection's next check. */
@@ -199,7 +201,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.isGrpc = headers.mayHave(CONTENT_TYPE.id) && isGrpcRequest(headers);
     info.requestHeaders = headers;
     this.#describe();
-    this.connection.countClient(headers);
+    this.connection.countClient(headers, info.protocol);
     if (logger.isDebug) this.#logRequest(headers, endStream);
     if (endStream) {
       this.#flow.end();
@@ -295,7 +297,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const { status, detail, body = '', flags = 0, counter } = error;
     const { info, manager } = this;
     const { http } = manager.stats;
-    if ((flags & ResponseFlag.DownstreamProtocolError) !== 0) http.increment(HttpStats.at.downstream_cx_protocol_error);
+    if ((flags & ResponseFlag.DownstreamProtocolError) !== 0) {
+      http.increment(HttpStats.at.downstream_cx_protocol_error);
+      this.connection.noteProtocolError();
+    }
     if (counter !== undefined) http.increment(counter);
     if (error.isHeadRead === true && head?.bodyKind === BodyKind.None && !head.upgrade) this.#requestCompleted();
     if (this.#isWithoutHead) {
@@ -339,7 +344,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (reason === ResetReason.ProtocolError || error !== undefined) {
       const { detail = 'codec_error', flags = ResponseFlag.DownstreamProtocolError } = error ?? {};
       const isProtocol = (flags & ResponseFlag.DownstreamProtocolError) !== 0;
-      if (isProtocol) manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
+      if (isProtocol) {
+        manager.stats.http.increment(HttpStats.at.downstream_cx_protocol_error);
+        this.connection.noteProtocolError();
+      }
       info.responseFlags |= flags;
       info.responseCodeDetails = detail;
     } else {

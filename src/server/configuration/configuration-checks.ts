@@ -18,6 +18,7 @@ export const CONFIGURATION_CHECKS: readonly BootstrapCheck[] = [
   checkApplicationLog,
   checkStatsConfig,
   checkAdminAccessLog,
+  checkListenerLogs,
   checkLogFiles,
   checkResourceFiles,
 ];
@@ -45,6 +46,13 @@ function checkAdminAccessLog(...[{ admin }, report]: Parameters<BootstrapCheck>)
     report(`admin.access_log[${index}]`, 'Baton does not implement this access logger for the admin interface');
   }
   reportLogFilters(admin?.access_log, 'admin.access_log', report);
+}
+
+/** Checks that the filters of the access logs of listeners compile. */
+function checkListenerLogs(...[{ static_resources: resources }, report]: Parameters<BootstrapCheck>): void {
+  for (const [index, listener] of (resources?.listeners ?? []).entries()) {
+    reportLogFilters(listener.access_log, `static_resources.listeners[${index}].access_log`, report);
+  }
 }
 
 /** Checks, without opening them, that the log files of listeners and of the admin interface can be opened. */

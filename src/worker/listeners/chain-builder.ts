@@ -119,6 +119,7 @@ export class ChainBuilder {
       terminal,
       drain,
       isTls: tls !== undefined,
+      names,
       tls: tls && this.#tls(tls, statToken),
       fingerprint: () => chainFingerprint(listener.address, config),
     };

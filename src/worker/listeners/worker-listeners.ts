@@ -6,10 +6,12 @@ import { bufferLimitBytes } from '../../config/fields/buffer-limit.js';
 import { CONNECTION_MONITOR } from '../../config/fields/connection-monitor.js';
 import type { Listener } from '../../config/generated/api.js';
 import type { WorkerContext } from '../../extensions/factories.js';
+import { createAccessLoggers } from '../../extensions/registry.js';
 import { bufferLimits } from '../../io/transport/buffer-limits.js';
 import { AcceptFailures } from '../../listener/accept-failures.js';
 import { ActiveListener, type OpenConnections } from '../../listener/active-listener.js';
 import { ConnectionLimit, GLOBAL_CONNECTION_LIMIT, UNLIMITED } from '../../listener/connection-limit.js';
+import { ConnectionLog } from '../../listener/connection-log.js';
 import type { DrainWindow } from '../../listener/drain-window.js';
 import type { HandedOverConnection, HandOverQueue, PreparedTakeOver } from '../../listener/hand-over.js';
 import type { FilterChain, FilterChainFinder } from '../../listener/network-filter.js';
@@ -282,10 +284,16 @@ export class WorkerListeners {
         maxAccepted: config.max_connections_to_accept_per_socket_event ?? 0,
         nextSerial: this.#nextSerial,
         inspection: inspectionOf(config, this.#context),
+        log: this.#logOf(config),
       },
       chains,
       finder,
     );
+  }
+
+  #logOf({ access_log: configs = [] }: Listener): ConnectionLog | undefined {
+    if (configs.length === 0) return undefined;
+    return new ConnectionLog(createAccessLoggers(configs, 'NotSet', this.#context), this.#context.clock);
   }
 
   #globalLimitOf(config: Listener): ConnectionLimit | undefined {

@@ -8,6 +8,7 @@ import { Checker } from '../../config/check.js';
 import { checkResource } from '../../config/checks/resources.js';
 import { checkConfigSources, reportMissingFiles } from '../../config/checks/services/config-sources.js';
 import { FeatureUse } from '../../config/feature-use.js';
+import type { Listener } from '../../config/generated/api.js';
 import { implementedBy } from '../../config/implemented/index.js';
 import type { ImplementedTable } from '../../config/implemented/table.js';
 import type { LoadCounts } from '../../config/load/load.js';
@@ -21,8 +22,11 @@ import { escaped, formatProblem, type Problem } from '../../config/text/problem.
 import { Problems } from '../../config/text/problems.js';
 import type { Source } from '../../config/text/source.js';
 import { reportLogFiles } from '../../extensions/log-files.js';
+import { reportLogFilters } from '../../extensions/log-filters.js';
 import { pack } from './parcel.js';
 import type { ReadItem, ReadingSettings, RefusedItem } from './task.js';
+
+const LISTENER = 'envoy.config.listener.v3.Listener';
 
 export const RESOURCE_WRAPPER = 'envoy.service.discovery.v3.Resource';
 
@@ -181,6 +185,10 @@ export class ResourceCheck {
     });
     checkConfigSources(this.#schema, this.#message, message, this.#settings.reach, problems);
     if (problems.errorCount === 0) {
+      if (this.#message === LISTENER) {
+        const { access_log: logs } = message as Listener;
+        reportLogFilters(logs, 'access_log', (place, text) => problems.error(parsePath(place), text));
+      }
       reportLogFiles(message, [], (place, text) => problems.error(parsePath(place), text));
       reportMissingFiles(this.#schema, this.#message, message, (place, text) => problems.error(place, text));
     }

@@ -55,6 +55,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.info.downstream = downstream;
     this.info.chain = proxy.options.chain;
     this.info.connectionStartMs = downstream.startMonotonicMs;
+    if (downstream.info !== undefined) downstream.info = this.info;
   }
 
   /** Picks a host and connects to it. Bytes of the client stay in the kernel until it is connected. */
