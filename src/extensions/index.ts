@@ -11,6 +11,7 @@ import { zstdCompressor, zstdDecompressor } from './compression/zstd.js';
 import type { AnyExtension } from './factories.js';
 import { buffer } from './filters/http/buffer/index.js';
 import { compressor } from './filters/http/compressor/index.js';
+import { connectGrpcBridge } from './filters/http/connect-grpc-bridge/index.js';
 import { cors } from './filters/http/cors/index.js';
 import { decompressor } from './filters/http/decompressor/index.js';
 import { extAuthz } from './filters/http/ext-authz/index.js';
@@ -65,6 +66,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   zstdDecompressor,
   buffer,
   compressor,
+  connectGrpcBridge,
   cors,
   decompressor,
   extAuthz,
