@@ -114,7 +114,7 @@ export { withinPlace } from '../access-log/operators/format-error.js';
 export type { HeaderNeeds } from '../access-log/operators/operator.js';
 export type { FilterState, FilterStateObject, UpstreamSharing } from '../access-log/stream/filter-state.js';
 export type { HeaderView } from '../access-log/stream/header-view.js';
-export { Protocol, type StreamInfo, UNSET } from '../access-log/stream/stream-info.js';
+export { PROTOCOL_NAMES, Protocol, type StreamInfo, UNSET } from '../access-log/stream/stream-info.js';
 
 // ── Load-balancing policies ──────────────────────────────────────────────────────────────────────────────────────────
 //
@@ -132,7 +132,7 @@ export { DEFAULT_ZONES } from '../upstream/load-balancer/zone-routes.js';
 //
 // A ListenerFilter inspects the first bytes of a connection before a filter chain is selected.
 
-export type { CertificateFacts } from '../io/tls/connection-security.js';
+export type { CertificateFacts, ConnectionSecurity } from '../io/tls/connection-security.js';
 export type { DetectedProtocols } from '../io/tls/detected-protocols.js';
 export { type InspectedConnection, type ListenerFilter, Verdict } from '../listener/listener-filter.js';
 

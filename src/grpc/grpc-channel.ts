@@ -119,21 +119,23 @@ export class GrpcChannel {
       path,
       timeoutMs,
       maxMessageBytes: this.#maxMessageBytes,
-      writeMetadata: (head: HeaderBlock) => this.#writeMetadata(head, info),
+      writeMetadata: (head: HeaderBlock) => this.#writeMetadata(head, timeoutMs, info),
     };
     return GrpcCall.start(this.#thread, this.#cluster.current, request, events, first);
   }
 
-  #writeMetadata(head: HeaderBlock, info: StreamInfo | undefined): void {
+  #writeMetadata(head: HeaderBlock, timeoutMs: number, info: StreamInfo | undefined): void {
     head.set(HOST, this.#authority);
     this.#metadata?.apply(head, info ?? NO_STREAM);
     if (!this.#showsOrigin) return;
     head.add(INTERNAL, 'true');
     head.add(FORWARDED_FOR, this.#thread.ip);
+    if (timeoutMs > 0) head.add(EXPECTED_TIMEOUT, String(Math.floor(timeoutMs)));
   }
 }
 
 const NO_STREAM = new StreamInfo();
 const HOST = headerKey('host');
+const EXPECTED_TIMEOUT = headerKey('x-envoy-expected-rq-timeout-ms');
 const INTERNAL = headerKey('x-envoy-internal');
 const FORWARDED_FOR = headerKey('x-forwarded-for');

@@ -49,6 +49,7 @@ t.test('a unary call sends its head and its message, and returns the answer', as
     'x-percent': '100%',
     'x-envoy-internal': 'true',
     'x-forwarded-for': OWN_IP,
+    'x-envoy-expected-rq-timeout-ms': '1500',
   });
   t.same(body, Buffer.from('0000000003736179', 'hex'));
   for (const [name, value] of Object.entries({
@@ -163,7 +164,8 @@ const ENDS: readonly [what: string, end: (stream: ServerHttp2Stream) => void, co
   ['after a message, without a status', (stream) => answer(stream, MESSAGE), GrpcCode.Unknown, 1],
   ['within a message', (stream) => answer(stream, MESSAGE.subarray(0, 3)), GrpcCode.Unknown, 0],
   ['with an HTML page', (stream) => answer(stream, '<html>hello</html>'), GrpcCode.Internal, 0],
-  ['with a status that does not exist', (stream) => answer(stream, '', { 'grpc-status': '99' }), GrpcCode.Unknown, 0],
+  ['with a status that gRPC does not define', (stream) => answer(stream, '', { 'grpc-status': '99' }), 99, 0],
+  ['with a status that is no number', (stream) => answer(stream, '', { 'grpc-status': 'x' }), GrpcCode.Unknown, 0],
   ['after messages', (stream) => answer(stream, twice(MESSAGE), { 'grpc-status': '0' }), GrpcCode.Ok, 2],
   ['with an error', (stream) => answer(stream, MESSAGE, { 'grpc-status': '7' }), 7, 1],
   ['with an error in its head', (stream) => stream.respond({ ...GRPC, 'grpc-status': '5' }, { endStream: true }), 5, 0],

@@ -2,6 +2,16 @@
 
 import type { CommonGrpcAccessLogConfig } from '../../../config/generated/api.js';
 import {
+  writeAddress,
+  writeDuration,
+  writeMapMessage,
+  writeNumber,
+  writeObject,
+  writeStruct,
+  writeText,
+  writeTimestamp,
+} from '../../messages/wire.js';
+import {
   downstreamBytes,
   type HeaderNeeds,
   headerKey,
@@ -13,16 +23,6 @@ import {
 } from '../../sdk.js';
 import { type CustomTags, compileCustomTags } from './custom-tags.js';
 import { writeTlsProperties } from './tls-properties.js';
-import {
-  writeAddress,
-  writeDuration,
-  writeMapMessage,
-  writeNumber,
-  writeObject,
-  writeStruct,
-  writeText,
-  writeTimestamp,
-} from './wire.js';
 
 const REQUEST_ID = headerKey('x-request-id');
 

@@ -1,6 +1,7 @@
 // Custom tags of log entries (envoy.type.tracing.v3.CustomTag).
 
 import type { CustomTag } from '../../../config/generated/api.js';
+import { writeMapText } from '../../messages/wire.js';
 import {
   BatonError,
   compileFormat,
@@ -11,7 +12,6 @@ import {
   type StreamInfo,
   withinPlace,
 } from '../../sdk.js';
-import { writeMapText } from './wire.js';
 
 interface Tag {
   readonly name: string;

@@ -1,6 +1,7 @@
 // Entries of HTTP logs (envoy.data.accesslog.v3.HTTPAccessLogEntry).
 
 import type { HttpGrpcAccessLogConfig } from '../../../config/generated/api.js';
+import { writeMapText, writeNumber, writeText, writeWrapped } from '../../messages/wire.js';
 import {
   downstreamBytes,
   type HeaderKey,
@@ -13,7 +14,6 @@ import {
   upstreamBytes,
 } from '../../sdk.js';
 import { CommonProperties } from './common-properties.js';
-import { writeMapText, writeNumber, writeText, writeWrapped } from './wire.js';
 
 const HOST = headerKey('host');
 const USER_AGENT = headerKey('user-agent');

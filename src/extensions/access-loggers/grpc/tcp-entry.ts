@@ -2,9 +2,9 @@
 
 import { randomUUID } from 'node:crypto';
 import type { TcpGrpcAccessLogConfig } from '../../../config/generated/api.js';
+import { writeNumber } from '../../messages/wire.js';
 import { type HeaderNeeds, ProtobufWriter, type StreamInfo } from '../../sdk.js';
 import { CommonProperties } from './common-properties.js';
-import { writeNumber } from './wire.js';
 
 const entry = new ProtobufWriter();
 const connection = new ProtobufWriter();

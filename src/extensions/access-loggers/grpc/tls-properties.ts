@@ -1,7 +1,7 @@
 // The part of a log entry about TLS with the client (envoy.data.accesslog.v3.TLSProperties).
 
+import { writeText, writeWrapped } from '../../messages/wire.js';
 import { type CertificateFacts, ProtobufWriter, type StreamInfo } from '../../sdk.js';
-import { writeText, writeWrapped } from './wire.js';
 
 /** Values of TLSVersion. */
 const VERSIONS = { TLSv1: 1, 'TLSv1.1': 2, 'TLSv1.2': 3, 'TLSv1.3': 4 } as const;

@@ -1,8 +1,7 @@
-// The ext_authz filter of one request: sends the authorization request and applies the response.
+// The ext_authz filter of one request with an HTTP service: sends the authorization request and applies the response.
 
 import {
   type CallingThread,
-  type Cluster,
   type ClusterReference,
   getLogger,
   type HeaderBlock,
@@ -12,22 +11,17 @@ import {
   type HttpCallAnswer,
   type HttpCallEvents,
   type HttpCallRequest,
-  type HttpFilter,
   headerKey,
   isServerError,
   knownHeader,
-  type LocalReply,
-  ResponseFlag,
-  type Scope,
   type StreamControl,
   shownName,
 } from '../../../sdk.js';
-import type { ClusterOutcomes, Outcome } from './cluster-outcomes.js';
+import { AuthorizationFilter, type Counting, type ErrorRules, type Field } from './authorization-filter.js';
 import type { NameRules } from './name-rules.js';
-import { ExtAuthzStats } from './stats.js';
 
 /** The compiled configuration, one per filter chain and worker. */
-export interface ExtAuthzRules {
+export interface ExtAuthzRules extends ErrorRules {
   readonly timeoutMs: number;
   readonly pathPrefix: string;
   /** Fields of the request that the service gets in addition to host and authorization. */
@@ -44,9 +38,6 @@ export interface ExtAuthzRules {
   readonly toClient: NameRules | undefined;
   /** Fields of the response that are added to the host's response. */
   readonly toClientOnSuccess: NameRules | undefined;
-  readonly statusOnError: number;
-  readonly allowsOnError: boolean;
-  readonly marksAllowedOnError: boolean;
 }
 
 /** The changes that an allowing response makes. */
@@ -57,34 +48,20 @@ interface Approval {
   readonly toClient: readonly Field[];
 }
 
-interface Field {
-  readonly key: HeaderKey;
-  /** One character per byte. */
-  readonly value: string;
-}
-
 const logger = getLogger('ext_authz');
-const { at } = ExtAuthzStats;
 const OK = 200;
 const NO_FIELDS: readonly Field[] = [];
 const NO_BODY: readonly Uint8Array[] = [];
 
-export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEvents {
+export class ExtAuthzFilter extends AuthorizationFilter implements HttpCallRequest, HttpCallEvents {
   readonly body = NO_BODY;
   readonly timeoutMs: number;
-  readonly #stream: StreamControl;
   readonly #rules: ExtAuthzRules;
   readonly #calls: CallingThread;
   readonly #cluster: ClusterReference;
-  readonly #stats: Scope;
-  readonly #outcomes: ClusterOutcomes;
-  /** The cluster of the request, which counts the outcome too. */
-  #target: Cluster | undefined;
   #call: HttpCall | undefined;
   /** The changes in the head of an allowing response. They apply when the response is complete. */
   #approval: Approval | undefined;
-  /** The head of the request, which is held until the response is complete. */
-  #headers!: HeaderBlock;
   /** Fields of the authorization response for the client: for the denial, or for the host's response. */
   #forClient: readonly Field[] = NO_FIELDS;
 
@@ -93,25 +70,17 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
     rules: ExtAuthzRules,
     calls: CallingThread,
     cluster: ClusterReference,
-    stats: Scope,
-    outcomes: ClusterOutcomes,
+    counting: Counting,
   ) {
+    super(stream, rules, counting);
     this.timeoutMs = rules.timeoutMs;
-    this.#stream = stream;
     this.#rules = rules;
     this.#calls = calls;
     this.#cluster = cluster;
-    this.#stats = stats;
-    this.#outcomes = outcomes;
   }
 
-  decodeHeaders(headers: HeaderBlock): HeadersStatus {
-    this.#headers = headers;
-    this.#target = (this.#stream.route()?.cluster as ClusterReference | undefined)?.current;
-    // The body is not read meanwhile: it may exceed the buffer limit.
-    this.#stream.pauseRequest();
+  protected ask(): void {
     this.#call = HttpCall.start(this.#calls, this.#cluster.current, this, this);
-    return HeadersStatus.StopIteration;
   }
 
   encodeHeaders(headers: HeaderBlock): HeadersStatus {
@@ -127,7 +96,7 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
   // ── The authorization request ────────────────────────────────────────────────────────────────────────────────────
 
   writeHead(head: HeaderBlock): void {
-    const request = this.#headers;
+    const request = this.headers;
     const { added, pathPrefix } = this.#rules;
     head.setMethod(request.method, request.methodText());
     head.setPath(pathPrefix + request.pathText());
@@ -149,7 +118,7 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
   // ── The authorization response ───────────────────────────────────────────────────────────────────────────────────
 
   onHead(answer: HeaderBlock): void {
-    this.#stream.run(() => {
+    this.stream.run(() => {
       if (answer.status === OK) this.#approval = approvalOf(answer, this.#rules);
       else if (!isServerError(answer.status)) this.#keepDenialFields(answer);
     });
@@ -157,9 +126,9 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
 
   onAnswer({ body, status }: HttpCallAnswer): void {
     this.#call = undefined;
-    this.#stream.run(() => {
+    this.stream.run(() => {
       if (status === OK) this.#allow();
-      else if (isServerError(status)) this.#failed();
+      else if (isServerError(status)) this.failed();
       else this.#deny(status, body);
     });
   }
@@ -167,18 +136,17 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
   onFailure(reason: string): void {
     this.#call = undefined;
     if (logger.isDebug) logger.debug(`no authorization from cluster '${shownName(this.#cluster.name)}': ${reason}`);
-    this.#stream.run(() => this.#failed());
+    this.stream.run(() => this.failed());
   }
 
   #allow(): void {
     const { removed, toClient, toHost, toHostAppended } = this.#approval!;
-    for (const { key, value } of toHost) this.#headers.set(key, value);
-    for (const field of toHostAppended) append(this.#headers, field);
+    for (const { key, value } of toHost) this.headers.set(key, value);
+    for (const field of toHostAppended) append(this.headers, field);
     // Last, so that this also removes fields that the service has set.
-    for (const key of removed) this.#headers.remove(key);
+    for (const key of removed) this.headers.remove(key);
     this.#forClient = toClient;
-    this.#count('ok');
-    this.#continue();
+    this.allowed();
   }
 
   /** Keeps the fields of a denial that the client gets. */
@@ -190,43 +158,14 @@ export class ExtAuthzFilter implements HttpFilter, HttpCallRequest, HttpCallEven
     );
   }
 
-  #continue(): void {
-    // First the head: resumed first, more body would be buffered behind it.
-    this.#stream.continueDecoding();
-    this.#stream.resumeRequest();
-  }
-
   #deny(status: number, body: Uint8Array): void {
     const fields = this.#forClient;
     this.#forClient = NO_FIELDS;
-    this.#count('denied');
-    // Envoy counts a denial as an internal response of the cluster.
-    this.#target?.responses.countResponse(status, true, undefined, false);
-    // Applied when the reply is created: its content-type replaces text/plain.
-    const editHeaders = (headers: HeaderBlock) => addAll(headers, fields);
-    this.#reply({ status, body, details: 'ext_authz_denied', editHeaders });
-  }
-
-  #failed(): void {
-    const { allowsOnError, marksAllowedOnError, statusOnError } = this.#rules;
-    this.#count('error');
-    if (!allowsOnError) return this.#reply({ status: statusOnError, body: '', details: 'ext_authz_error' });
-    if (marksAllowedOnError) this.#headers.add(ALLOWED_ON_ERROR, 'true');
-    this.#count('failure_mode_allowed');
-    this.#continue();
-  }
-
-  #count(outcome: Outcome): void {
-    this.#stats.increment(at[outcome]);
-    if (this.#target !== undefined) this.#outcomes.count(this.#target, outcome);
-  }
-
-  #reply(reply: Omit<LocalReply, 'flags'>): void {
-    this.#stream.sendLocalReply({ ...reply, flags: ResponseFlag.UnauthorizedExternalService });
+    this.deny(status, body, (headers) => addAll(headers, fields));
   }
 }
 
-function addAll(headers: HeaderBlock, fields: readonly Field[]): void {
+export function addAll(headers: HeaderBlock, fields: readonly Field[]): void {
   for (const { key, value } of fields) headers.add(key, value);
 }
 
@@ -326,4 +265,3 @@ const AUTHORIZATION = knownHeader('authorization');
 const COOKIE = knownHeader('cookie');
 const TO_REMOVE = headerKey('x-envoy-auth-headers-to-remove');
 const PARTIAL_BODY = 'x-envoy-auth-partial-body';
-const ALLOWED_ON_ERROR = headerKey('x-envoy-auth-failure-mode-allowed');

@@ -1,12 +1,21 @@
-// envoy.filters.http.ext_authz: asks an HTTP service whether a request is allowed, and passes fields of its response on.
+// envoy.filters.http.ext_authz: asks an HTTP or gRPC service whether a request is allowed, and applies its answer.
 
-import type { Any, ExtAuthz, ExtAuthzHttpService, ExtAuthzPerRoute } from '../../../../config/generated/api.js';
+import type {
+  Any,
+  ExtAuthz,
+  ExtAuthzHttpService,
+  ExtAuthzPerRoute,
+  GrpcService,
+} from '../../../../config/generated/api.js';
+import { GrpcChannel } from '../../../grpc-sdk.js';
 import {
   byteText,
   byValue,
+  checkGrpcService,
   durationMs,
   errorStatus,
   type HttpChain,
+  type HttpFilter,
   type HttpFilterExtension,
   headerKey,
   notImplemented,
@@ -17,9 +26,12 @@ import {
   reportMistakes,
   type StreamControl,
   unpack,
+  type WorkerContext,
 } from '../../../sdk.js';
+import type { Counting, ErrorRules } from './authorization-filter.js';
 import { ClusterOutcomes } from './cluster-outcomes.js';
 import { ExtAuthzFilter, type ExtAuthzRules } from './ext-authz-filter.js';
+import { GrpcCheckFilter, type GrpcCheckRules } from './grpc-check-filter.js';
 import { compileNameRules } from './name-rules.js';
 import { ExtAuthzStats } from './stats.js';
 
@@ -34,32 +46,32 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
   implemented: {
     'envoy.extensions.filters.http.ext_authz.v3.ExtAuthz': {
       http_service: true,
-      grpc_service: refused('only HTTP services are supported: use http_service'),
+      grpc_service: true,
       transport_api_version: byValue({ AUTO: true, V2: false, V3: true }),
       failure_mode_allow: true,
       failure_mode_allow_header_add: true,
       status_on_error: true,
+      clear_route_cache: true,
+      metadata_context_namespaces: true,
+      include_peer_certificate: true,
+      include_tls_session: true,
+      enable_dynamic_metadata_ingestion: true,
       filter_enabled: true,
       stat_prefix: true,
       allowed_headers: true,
       disallowed_headers: true,
       ...notImplemented(
         'with_request_body',
-        'clear_route_cache',
         'validate_mutations',
-        'metadata_context_namespaces',
         'typed_metadata_context_namespaces',
         'route_metadata_context_namespaces',
         'route_typed_metadata_context_namespaces',
         'filter_enabled_metadata',
         'deny_at_disable',
-        'include_peer_certificate',
         'bootstrap_metadata_labels_key',
-        'include_tls_session',
         'charge_cluster_response_stats',
         'encode_raw_headers',
         'decoder_header_mutation_rules',
-        'enable_dynamic_metadata_ingestion',
       ),
       clear_route_cache_headers: refused('the route is not selected again after the authorization: leave it out'),
       filter_metadata: refused('requests have no dynamic metadata'),
@@ -90,14 +102,23 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
     },
     'envoy.extensions.filters.http.ext_authz.v3.ExtAuthzPerRoute': {
       disabled: true,
-      ...notImplemented('check_settings'),
+      check_settings: true,
+    },
+    'envoy.extensions.filters.http.ext_authz.v3.CheckSettings': {
+      context_extensions: true,
+      disable_request_body_buffering: onlyFalse('the service gets no bodies: leave it out'),
+      ...notImplemented('with_request_body', 'grpc_service', 'http_service'),
+      emit_client_span: onlyFalse('tracing is not implemented: leave it out'),
     },
   },
   validate(config, report) {
     const filter = unpack(config as Any, FILTER);
     if (filter === undefined) return;
-    if (filter.http_service === undefined) report('', 'http_service must be set');
-    else checkService(filter.http_service, report);
+    if (filter.http_service !== undefined) checkService(filter.http_service, report);
+    else if (filter.grpc_service === undefined) report('', 'http_service or grpc_service must be set');
+    else checkGrpc(filter.grpc_service, report);
+    for (const field of ONLY_GRPC)
+      if (filter.grpc_service === undefined && filter[field] !== undefined) report(field, 'it needs a grpc_service');
     if (filter.failure_mode_allow !== true && filter.failure_mode_allow_header_add === true)
       report('failure_mode_allow_header_add', 'it has no effect without failure_mode_allow');
     if (
@@ -109,29 +130,89 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
     reportMistakes(report, '', () => compileNameRules(filter.disallowed_headers, 'disallowed_headers'));
   },
   clusters(config) {
-    const cluster = unpack(config, FILTER)?.http_service?.server_uri?.cluster;
-    return [['http_service.server_uri.cluster', cluster]];
+    const { grpc_service: grpc, http_service: http } = unpack(config, FILTER) ?? {};
+    return [
+      ['http_service.server_uri.cluster', http?.server_uri?.cluster],
+      ['grpc_service.envoy_grpc.cluster_name', grpc?.envoy_grpc?.cluster_name],
+    ];
   },
   scopes: (config, chain) => [{ prefix: statsPrefix(config, chain), layout: ExtAuthzStats }],
   createOnWorker(config, context, chain) {
-    const rules = rulesOf(config);
-    const { calls, random, runtime } = context;
-    const cluster = calls.reference(config.http_service!.server_uri!.cluster!);
+    const { random, runtime } = context;
     const stats = context.scope(statsPrefix(config, chain), ExtAuthzStats);
-    const outcomes = new ClusterOutcomes(config.stat_prefix ?? '');
+    const counting = { stats, outcomes: new ClusterOutcomes(config.stat_prefix ?? '') };
     const enabled = runtime.fractionOf(config.filter_enabled, { numerator: 100 });
+    const create = config.http_service === undefined ? grpcFilters(config, context) : httpFilters(config, context);
     return {
-      create(stream, isDisabled) {
-        if (isDisabled === true || hasNoRoute(stream)) return undefined;
-        if (enabled.isHit(random)) return new ExtAuthzFilter(stream, rules, calls, cluster, stats, outcomes);
+      create(stream, routeRules) {
+        const { extensions, isDisabled } = (routeRules as RouteRules | undefined) ?? NO_RULES;
+        if (isDisabled || hasNoRoute(stream)) return undefined;
+        if (enabled.isHit(random)) return create(stream, extensions, counting);
         stats.increment(ExtAuthzStats.at.disabled);
         return undefined;
       },
     };
   },
-  /** The most specific configuration applies. */
-  compileRouteConfig: (configs) => (configs.at(-1) as ExtAuthzPerRoute | undefined)?.disabled === true,
+  /** The most specific configuration decides whether the filter runs; extensions are merged. */
+  compileRouteConfig: (configs): RouteRules => {
+    const all = configs as readonly ExtAuthzPerRoute[];
+    const extensions = all.flatMap((each) => Object.entries(each.check_settings?.context_extensions ?? {}));
+    return {
+      isDisabled: all.at(-1)?.disabled === true,
+      extensions: new Map(extensions.map(([key, value]) => [byteText(key), byteText(value)])),
+    };
+  },
 };
+
+/** The compiled configuration of a route. */
+interface RouteRules {
+  readonly isDisabled: boolean;
+  readonly extensions: ReadonlyMap<string, string>;
+}
+
+const NO_RULES: RouteRules = { isDisabled: false, extensions: new Map() };
+
+/** Creates the filter of a request. */
+type CreateFilter = (stream: StreamControl, extensions: ReadonlyMap<string, string>, counting: Counting) => HttpFilter;
+
+function httpFilters(config: ExtAuthz, { calls }: WorkerContext): CreateFilter {
+  const rules = rulesOf(config);
+  const cluster = calls.reference(config.http_service!.server_uri!.cluster!);
+  return (stream, _extensions, counting) => new ExtAuthzFilter(stream, rules, calls, cluster, counting);
+}
+
+function grpcFilters(config: ExtAuthz, { calls, clock }: WorkerContext): CreateFilter {
+  const channel = new GrpcChannel(config.grpc_service!, calls);
+  const rules: GrpcCheckRules = {
+    ...errorRules(config),
+    sent: compileNameRules(config.allowed_headers, ''),
+    notSent: compileNameRules(config.disallowed_headers, ''),
+    includesCertificate: config.include_peer_certificate ?? false,
+    includesTlsSession: config.include_tls_session ?? false,
+    namespaces: config.metadata_context_namespaces ?? [],
+    choosesRouteAgain: config.clear_route_cache ?? false,
+    takesMetadata: config.enable_dynamic_metadata_ingestion ?? true,
+  };
+  const nowMs = () => clock.monotonicMs;
+  return (stream, extensions, counting) => new GrpcCheckFilter(stream, rules, channel, extensions, nowMs, counting);
+}
+
+/** Fields that only gRPC services have. */
+const ONLY_GRPC = [
+  'clear_route_cache',
+  'metadata_context_namespaces',
+  'include_peer_certificate',
+  'include_tls_session',
+  'enable_dynamic_metadata_ingestion',
+] as const;
+
+function checkGrpc(service: GrpcService, report: Report): void {
+  checkGrpcService(service, 'grpc_service', report);
+  if (service.google_grpc !== undefined)
+    report('grpc_service.google_grpc', 'workers call the hosts of clusters: use envoy_grpc');
+  if (service.timeout !== undefined && durationMs(service.timeout) === 0)
+    report('grpc_service.timeout', 'must be above 0: without a timeout a request could wait forever');
+}
 
 /**
  * Returns whether the request has no route and no later filter waits for one: its response is 404 whatever the service decides.
@@ -190,6 +271,12 @@ function rulesOf(config: ExtAuthz): ExtAuthzRules {
     toHostAppended: compileNameRules(response?.allowed_upstream_headers_to_append, ''),
     toClient: compileNameRules(response?.allowed_client_headers, ''),
     toClientOnSuccess: compileNameRules(response?.allowed_client_headers_on_success, ''),
+    ...errorRules(config),
+  };
+}
+
+function errorRules(config: ExtAuthz): ErrorRules {
+  return {
     statusOnError: errorStatus(config.status_on_error, 403),
     allowsOnError: config.failure_mode_allow ?? false,
     marksAllowedOnError: config.failure_mode_allow_header_add ?? false,

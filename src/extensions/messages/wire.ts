@@ -1,8 +1,8 @@
-// Writes values that several messages of access logs have in common: texts, addresses, times and structures.
+// Writes values that messages of several services have in common: texts, addresses, times and structures.
 
 import { isUtf8 } from 'node:buffer';
-import type { Json, Struct } from '../../../config/generated/api.js';
-import { type FilterStateObject, ProtobufWriter } from '../../sdk.js';
+import type { Json, Struct } from '../../config/generated/api.js';
+import { type FilterStateObject, ProtobufWriter } from '../sdk.js';
 
 /** Levels of a structure; deeper ones are left out. */
 const MAX_DEPTH = 64;
