@@ -46,12 +46,17 @@ export interface BalancerNumbers {
   readonly panicPercent: number;
 }
 
+/** Building the load balancers of these takes less than a millisecond. */
+const HOSTS_PER_STEP = 4096;
+
 type Building = Generator<void, LoadBalancer | undefined>;
 
 export class PartBalancers {
   readonly #set: HostSetData;
   readonly #cluster: BalancedCluster;
   readonly #thread: BalancingThread;
+  /** Number of hosts for which load balancers were built since the last yield. */
+  #hostsInStep = 0;
 
   constructor(set: HostSetData, cluster: BalancedCluster, thread: BalancingThread) {
     this.#set = set;
@@ -115,7 +120,13 @@ export class PartBalancers {
   }
 
   *#ofHosts(hosts: readonly number[], numbers: BalancerNumbers): Building {
-    return yield* this.#policyBalancer(new HostsOfSet(this.#set, hosts), numbers);
+    const balancer = yield* this.#policyBalancer(new HostsOfSet(this.#set, hosts), numbers);
+    this.#hostsInStep += hosts.length;
+    if (this.#hostsInStep > HOSTS_PER_STEP) {
+      this.#hostsInStep = 0;
+      yield;
+    }
+    return balancer;
   }
 
   *#policyBalancer(list: HostsOfSet, { number: runtimeNumber }: BalancerNumbers): Building {

@@ -39,8 +39,8 @@ interface Zone {
 const OWN = { region: '', zone: 'own', subZone: '' };
 const WEIGHTED = { locality_lb_config: { locality_weighted_lb_config: {} } };
 
-function hostsOf(zones: readonly Zone[]) {
-  const owner = new SharedWordsOwner(65_536);
+function hostsOf(zones: readonly Zone[], wordsBytes = 65_536) {
+  const owner = new SharedWordsOwner(wordsBytes);
   const directory = new HostDirectory({
     allocate: () => ({ block: owner.allocateHost(), scope: { prefix: '', layout: 0, chunk: 0, base: 0 } }),
     retire: () => {},
@@ -362,6 +362,25 @@ t.test('a part of the requests can be routed by zone', async (t) => {
   ];
   const config = zoneConfig({ routing_enabled: { value: 50 } });
   near(t, balancerOf(zones, { local: zones, config }).picks(4000), { own: 3000, b: 1000 }, 150);
+});
+
+t.test('the load balancers of many hosts are built in steps, by weight and by zone', async (t) => {
+  const zones = [1, 2, 3].map((weight) => ({ zone: `z${weight}`, hosts: 5000, weight }));
+  const { data, words } = hostsOf(zones, 1024 * 1024);
+  const localCluster = new LocalCluster('me', OWN);
+  const thread = { words, random: new Random(1), clock: { monotonicMs: 0 }, runtime: new Runtime(), locality: OWN };
+  const policy = roundRobin as LoadBalancingPolicy;
+  for (const [config, byZone] of [
+    [WEIGHTED, undefined],
+    [{}, { localCluster, stats: { increment: () => {} } }],
+  ] as const) {
+    const localities = policy.localities?.(config);
+    const cluster = { policy, settings: undefined, localities, health: DEFAULT_HEALTH_POLICY };
+    const balancer = new ClusterLoadBalancer(data, cluster, { ...thread, zones: byZone });
+    const steps = [...balancer.prepare()].length;
+    t.ok(steps >= 3, `${steps} steps`);
+    t.ok(balancer.pick(thread.random) >= 0);
+  }
 });
 
 t.test('the defaults of zone-aware routing are those of the API', async (t) => {
