@@ -22,8 +22,6 @@ const NOT_READ: { readonly [field: string]: string } = {
   'envoy.config.bootstrap.v3.Bootstrap.default_regex_engine': 'there is only one engine',
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.request_id_extension':
     'the only accepted extension is the default',
-  'envoy.config.core.v3.HealthCheck.HttpHealthCheck.codec_client_type':
-    'the only accepted value is the default behaviour',
   'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.upstream_connect_mode':
     'the only accepted value is the default behaviour',
   'envoy.config.core.v3.Node.dynamic_parameters': 'the node is sent to management servers unchanged',

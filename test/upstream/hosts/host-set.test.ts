@@ -246,3 +246,21 @@ t.test('of 10,000 hosts, half of them new, the others keep their resources', asy
   t.same(hosts.update(list(5000)), { added: 5000, removed: 5000, priorities: 1, hasChanged: true });
   t.same(hosts.data.blocks.subarray(0, 5000), before.blocks.subarray(5000));
 });
+
+t.test('transport sockets are reported for new hosts and where they change, and reach workers', async (t) => {
+  const { hosts } = directory();
+  const matched: number[] = [];
+  const update = (...transports: (number | undefined)[]) => {
+    matched.length = 0;
+    const endpoints = transports.map((transport, index) => endpoint(`10.0.0.${index + 1}`, { transport }));
+    hosts.update(endpoints, undefined, (transport) => matched.push(transport));
+    return matched;
+  };
+  t.same(update(undefined, 0), [0, 0]);
+  t.equal(hosts.data.transports, undefined, 'no host has one of its own');
+  t.same(update(undefined, 2, 1), [2, 1]);
+  t.same(hosts.data.transports, [0, 2, 1]);
+  t.same(update(undefined, 2, 1), []);
+  const set = new HostSet(hosts.data, poolOf);
+  t.equal(set.describe(1).transport, 2);
+});
