@@ -1,7 +1,7 @@
 // The primary thread without a configuration: its sockets, stats, shared memory, timers and workers, and the messages between
 // them. It is created first, and the configured objects are built on it.
 
-import { watchdogsOf } from '../config/fields/watchdogs.js';
+import { watchdogsOf, workerKillMs } from '../config/fields/watchdogs.js';
 import type { Bootstrap } from '../config/generated/api.js';
 import type { LoadCounts } from '../config/load/load.js';
 import { EXTENSIONS } from '../extensions/index.js';
@@ -31,6 +31,7 @@ import { AllThreads } from './workers/all-threads.js';
 import { PrimaryPorts } from './workers/primary-ports.js';
 import { Publication } from './workers/publication.js';
 import { Snapshots } from './workers/snapshots.js';
+import { replaceStuck } from './workers/stuck-workers.js';
 import { WorkerScopes } from './workers/worker-scopes.js';
 import { WorkerSet } from './workers/worker-set.js';
 
@@ -100,7 +101,14 @@ export class Primary {
     countInternalErrors(errorCounts(this.#serverStats));
     for (let index = 0; index < concurrency; index++) this.scopes.add(bufferMemoryPrefix(index), BufferMemoryStats);
     if (options.handsOverConnections) this.scopes.add('server.hand_over.', HandOverStats);
-    this.watchdog = new Watchdog(this.store, concurrency, watchdogsOf(bootstrap));
+    const killMs = workerKillMs(bootstrap, options.hasScripts);
+    const replace = (worker: number) => void replaceStuck(this.workers.thread(worker), killMs!);
+    this.watchdog = new Watchdog(
+      this.store,
+      concurrency,
+      watchdogsOf(bootstrap),
+      killMs === undefined ? undefined : { killMs, replace },
+    );
     this.snapshots = new Snapshots(this.store, this.words, concurrency);
     const execArgv = options.hasScripts ? SCRIPT_THREAD_OPTIONS : undefined;
     this.workers = new WorkerSet(concurrency, execArgv, {

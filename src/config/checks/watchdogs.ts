@@ -12,6 +12,10 @@ export function checkWatchdogs({ watchdog, watchdogs }: Bootstrap, problems: Pro
   if (watchdog && watchdogs) problems.error(['watchdog'], 'only one of watchdog and watchdogs can be set', 'key');
   checkTimeouts(watchdog, ['watchdog'], problems);
   for (const name of WATCHDOGS) checkTimeouts(watchdogs?.[name], ['watchdogs', name], problems);
+  if (watchdogs?.main_thread_watchdog?.kill_timeout !== undefined) {
+    const why = 'the main thread cannot replace itself; blocked workers are replaced with worker_watchdog';
+    problems.error(['watchdogs', 'main_thread_watchdog', 'kill_timeout'], why);
+  }
 }
 
 function checkTimeouts(watchdog: Watchdog | undefined, path: Path, problems: Problems): void {

@@ -102,7 +102,8 @@ export const BOOTSTRAP: ImplementedTable = {
   'envoy.config.bootstrap.v3.Watchdog': {
     miss_timeout: true,
     megamiss_timeout: true,
-    ...notImplemented('actions', 'kill_timeout', 'max_kill_timeout_jitter', 'multikill_timeout', 'multikill_threshold'),
+    kill_timeout: true,
+    ...notImplemented('actions', 'max_kill_timeout_jitter', 'multikill_timeout', 'multikill_threshold'),
   },
   'envoy.config.bootstrap.v3.Admin': {
     address: true,

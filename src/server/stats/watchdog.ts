@@ -24,10 +24,17 @@ export class Watchdog {
   readonly #main: SilenceCounter;
   readonly #workers: readonly SilenceCounter[];
   readonly #mainEveryMs: number;
+  readonly #stuck: StuckDetector | undefined;
   #timer: NodeJS.Timeout | undefined;
   #checkedMs = 0;
 
-  constructor(store: StatsStore, workers: number, config: Watchdogs | undefined) {
+  /** `stuck`: called when a worker is silent for `killMs`; undefined: that is only counted. */
+  constructor(
+    store: StatsStore,
+    workers: number,
+    config: Watchdogs | undefined,
+    stuck?: { readonly killMs: number; readonly replace: (worker: number) => void },
+  ) {
     const main = watchdogLimits(config?.main_thread_watchdog);
     const worker = watchdogLimits(config?.worker_watchdog);
     this.heartbeat = {
@@ -35,7 +42,11 @@ export class Watchdog {
       everyMs: halfOf(worker),
     };
     this.#beats = new Float64Array(this.heartbeat.beats);
-    this.#mainEveryMs = Math.min(halfOf(main), halfOf(worker));
+    this.#mainEveryMs = Math.min(halfOf(main), halfOf(worker), ...(stuck ? [Math.ceil(stuck.killMs / 4)] : []));
+    if (stuck !== undefined) {
+      const checks = Math.ceil(stuck.killMs / this.#mainEveryMs);
+      this.#stuck = new StuckDetector(workers, checks, stuck.replace);
+    }
     const scope = (prefix: string) => store.scope(store.addScope(prefix, WatchdogStats));
     this.#main = new SilenceCounter(main, [scope('main_thread.'), scope('server.main_thread.')]);
     const all = scope('workers.');
@@ -66,8 +77,34 @@ export class Watchdog {
     this.#checkedMs = now;
     this.#workers.forEach((worker, index) => {
       const beat = this.#beats[index]!;
-      if (beat !== 0) worker.check(beat, now);
+      if (beat === 0) return;
+      worker.check(beat, now);
+      this.#stuck?.check(index, beat);
     });
+  }
+}
+
+/**
+ * Detects workers that are silent for a number of checks. Time would not do: after a stop of the whole process, all workers have
+ * been silent for long.
+ */
+class StuckDetector {
+  readonly #checks: number;
+  readonly #replace: (worker: number) => void;
+  readonly #beats: Float64Array;
+  readonly #silent: Int32Array;
+
+  constructor(workers: number, checks: number, replace: (worker: number) => void) {
+    this.#checks = checks;
+    this.#replace = replace;
+    this.#beats = new Float64Array(workers);
+    this.#silent = new Int32Array(workers);
+  }
+
+  check(worker: number, beatMs: number): void {
+    this.#silent[worker] = beatMs === this.#beats[worker] ? this.#silent[worker]! + 1 : 0;
+    this.#beats[worker] = beatMs;
+    if (this.#silent[worker] === this.#checks) this.#replace(worker);
   }
 }
 

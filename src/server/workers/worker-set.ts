@@ -72,6 +72,10 @@ export class WorkerSet {
     });
   }
 
+  thread(index: number): WorkerThread {
+    return this.#workers[index]!;
+  }
+
   broadcast(message: ToWorker): void {
     for (const worker of this.#workers) worker.send(message);
   }

@@ -92,6 +92,16 @@ export class WorkerThread {
     });
   }
 
+  /** Node's number of the thread; undefined while there is none. */
+  get threadId(): number | undefined {
+    return this.#pool.threads[0]?.threadId;
+  }
+
+  /** Ends the thread at once, whatever it does. Another one replaces it. */
+  terminate(): void {
+    void this.#pool.threads[0]?.terminate();
+  }
+
   /** Requests the thread's end, and resolves when it has ended. Terminates it after `timeoutMs`. */
   async end(timeoutMs: number): Promise<void> {
     this.#isEnding = true;
