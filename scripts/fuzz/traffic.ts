@@ -1,6 +1,7 @@
 // Mutated requests to a running server, and mutated responses of its upstream.
 
 import { connect, createServer, type Socket } from 'node:net';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import type { Random } from '../../src/common/random.js';
 import {
   type BatonProcess,
@@ -9,6 +10,7 @@ import {
   fileAccessLog,
   httpListener,
   httpRequest,
+  ROUTER_FILTER,
   startBaton,
   startEchoUpstream,
   staticCluster,
@@ -26,6 +28,12 @@ const PATIENCE_MS = 40;
 const INPUTS_PER_CHECK = 200;
 
 const crlf = (...lines: string[]): Buffer => Buffer.from(`${lines.join('\r\n')}`, 'latin1');
+
+/** A message with head lines and a body, whose length is right before it is mutated. */
+const withBody = (body: Buffer, ...lines: string[]): Buffer =>
+  Buffer.concat([crlf(...lines, `content-length: ${body.length}`, '', ''), body]);
+const TEXT = Buffer.from('hello world '.repeat(40));
+const FRAMES = Buffer.from('\0\0\0\0\x03abc\0\0\0\0\0\x01\0\0\0\x01x', 'latin1');
 
 const REQUESTS: readonly Buffer[] = [
   crlf('GET / HTTP/1.1', 'host: a', '', ''),
@@ -53,6 +61,33 @@ const REQUESTS: readonly Buffer[] = [
   crlf('GET /old HTTP/1.0', '', ''),
   crlf('GET /a HTTP/1.1', 'host: a', '', 'GET /b HTTP/1.1', 'host: a', '', 'GET /c HTTP/1.1', 'host: a', '', ''),
   crlf('GET /echo HTTP/1.1', 'host: a', 'x-envoy-upstream-rq-timeout-ms: 1', 'x-envoy-retry-on: 5xx', '', ''),
+  withBody(
+    gzipSync(TEXT),
+    'POST /echo HTTP/1.1',
+    'host: a',
+    'content-encoding: gzip',
+    'accept-encoding: gzip;q=0.5, *',
+  ),
+  withBody(
+    brotliCompressSync(TEXT),
+    'POST /hostile HTTP/1.1',
+    'host: a',
+    'content-encoding: br, gzip',
+    'accept-encoding: br',
+  ),
+  withBody(
+    Buffer.from(FRAMES.toString('base64')),
+    'POST /a.B/Get HTTP/1.1',
+    'host: a',
+    'content-type: application/grpc-web-text',
+    'accept: application/grpc-web-text',
+  ),
+  withBody(FRAMES, 'POST /a.B/Get HTTP/1.1', 'host: a', 'content-type: application/grpc-web'),
+  withBody(FRAMES, 'POST /a.B/Get HTTP/1.1', 'host: a', 'content-type: application/grpc+proto', 'grpc-timeout: 1S'),
+  withBody(TEXT, 'POST /a.B/Get HTTP/1.1', 'host: a', 'content-type: application/x-protobuf'),
+  withBody(TEXT, 'POST /a.B/Get HTTP/1.1', 'host: a', 'content-type: application/proto', 'connect-protocol-version: 1'),
+  withBody(FRAMES, 'POST /a.B/Get HTTP/1.1', 'host: a', 'content-type: application/connect+proto'),
+  crlf('GET /a.B/Get?connect=v1&encoding=proto&base64=1&message=YWJj HTTP/1.1', 'host: a', '', ''),
 ];
 
 const RESPONSES: readonly Buffer[] = [
@@ -79,6 +114,15 @@ const RESPONSES: readonly Buffer[] = [
     '',
     '',
   ),
+  withBody(TEXT, 'HTTP/1.1 200 OK', 'content-type: text/plain', 'etag: "a"', 'vary: b'),
+  withBody(gzipSync(TEXT), 'HTTP/1.1 200 OK', 'content-type: text/plain', 'content-encoding: gzip'),
+  withBody(FRAMES, 'HTTP/1.1 200 OK', 'content-type: application/grpc'),
+  Buffer.concat([
+    crlf('HTTP/1.1 200 OK', 'content-type: application/grpc', 'transfer-encoding: chunked', '', '13', ''),
+    FRAMES,
+    crlf('', '0', 'grpc-status: 7', 'grpc-message: a%20b', '', ''),
+  ]),
+  crlf('HTTP/1.1 200 OK', 'content-type: application/grpc', 'grpc-status: 5', 'content-length: 0', '', ''),
   crlf('HTTP/1.1 304 Not Modified', 'etag: "a"', 'connection: close, x', 'x: y', '', ''),
   crlf('HTTP/1.1 302 Found', 'location: /b', 'content-length: 0', 'set-cookie: a=b', 'set-cookie: c=d', '', ''),
 ];
@@ -122,7 +166,8 @@ export async function fuzzTraffic(scope: Scope, random: Random, durationMs: numb
     config: configuration(echo.port, hostile),
     args: ['--concurrency', '2', '--file-flush-interval-msec', '100'],
   });
-  const ports = [await baton.listenerPort('web'), await baton.listenerPort('web'), await baton.listenerPort('wire')];
+  const listeners = ['web', 'web', 'filtered', 'filtered', 'wire'];
+  const ports = await Promise.all(listeners.map((name) => baton.listenerPort(name)));
   const recent: Buffer[] = [];
   const end = performance.now() + durationMs;
   let inputs = 0;
@@ -219,6 +264,31 @@ async function startHostileUpstream(scope: Scope, random: Random): Promise<numbe
   return (server.address() as { port: number }).port;
 }
 
+/** Filters that parse or change bodies. */
+const FILTERS: readonly Config[] = [
+  filter('grpc_http1_bridge.v3.Config', { upgrade_protobuf_to_grpc: true }),
+  filter('connect_grpc_bridge.v3.FilterConfig', {}),
+  filter('grpc_web.v3.GrpcWeb', {}),
+  filter('grpc_stats.v3.FilterConfig', { stats_for_all_methods: true, emit_filter_state: true }),
+  filter('compressor.v3.Compressor', { compressor_library: library('gzip', 'compressor') }),
+  filter('compressor.v3.Compressor', { compressor_library: library('brotli', 'compressor') }),
+  filter('decompressor.v3.Decompressor', { decompressor_library: library('gzip', 'decompressor') }),
+  filter('decompressor.v3.Decompressor', { decompressor_library: library('brotli', 'decompressor') }),
+];
+
+function filter(type: string, config: Config): Config {
+  const typed_config = { '@type': `type.googleapis.com/envoy.extensions.filters.http.${type}`, ...config };
+  return { name: type, typed_config };
+}
+
+function library(kind: 'gzip' | 'brotli', direction: string): Config {
+  const message = kind === 'gzip' ? 'Gzip' : 'Brotli';
+  return {
+    name: kind,
+    typed_config: { '@type': `type.googleapis.com/envoy.extensions.compression.${kind}.${direction}.v3.${message}` },
+  };
+}
+
 function configuration(echo: number, hostile: number): Config {
   const retry_policy = { retry_on: '5xx,reset,connect-failure', num_retries: 1 };
   const routes = [
@@ -262,6 +332,11 @@ function configuration(echo: number, hostile: number): Config {
           },
         },
         http_protocol_options: { accept_http_10: true, default_host_for_http_10: 'a', enable_trailers: true },
+      }),
+      httpListener('filtered', 0, {
+        route_config: { name: 'filtered', virtual_hosts: [{ name: 'all', domains: ['*'], routes }] },
+        http_filters: [...FILTERS, ROUTER_FILTER],
+        stream_idle_timeout: '2s',
       }),
       tcpListener('wire', 0, { cluster: 'hostile', idle_timeout: '2s', access_log: [fileAccessLog('access.log')] }),
     ],
