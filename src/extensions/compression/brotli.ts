@@ -1,6 +1,12 @@
 // envoy.compression.brotli: the content coding br (RFC 7932), by Node's zlib.
 
-import { type BrotliOptions, constants, createBrotliCompress, createBrotliDecompress } from 'node:zlib';
+import {
+  type BrotliOptions,
+  brotliCompressSync,
+  constants,
+  createBrotliCompress,
+  createBrotliDecompress,
+} from 'node:zlib';
 import type { Brotli, Brotli_EncoderMode, DecompressorBrotli } from '../../config/generated/api.js';
 import { byValue, type NamedExtension, obeyed } from '../sdk.js';
 import {
@@ -47,7 +53,12 @@ export function brotliCompression(config: Brotli): CompressionLibrary {
       ),
     },
   };
-  return { encoding: 'br', statName: 'brotli', create: () => createBrotliCompress(options) };
+  return {
+    encoding: 'br',
+    statName: 'brotli',
+    create: () => createBrotliCompress(options),
+    ...((config.quality ?? 3) <= MAX_QUICK_QUALITY && { compressShort: (bytes) => brotliCompressSync(bytes, options) }),
+  };
 }
 
 export function brotliDecompression(config: DecompressorBrotli): DecompressionLibrary {
@@ -68,6 +79,9 @@ export function brotliDecompression(config: DecompressorBrotli): DecompressionLi
     create: () => createBrotliDecompress(options),
   };
 }
+
+/** Higher qualities take ten times as long and more. */
+const MAX_QUICK_QUALITY = 5;
 
 const MODES: Readonly<Record<Brotli_EncoderMode, number>> = {
   DEFAULT: constants.BROTLI_MODE_GENERIC,

@@ -1,6 +1,6 @@
 // envoy.compression.gzip: the content coding gzip (RFC 1952), by Node's zlib.
 
-import { constants, createGunzip, createGzip, type ZlibOptions } from 'node:zlib';
+import { constants, createGunzip, createGzip, gzipSync, type ZlibOptions } from 'node:zlib';
 import type {
   DecompressorGzip,
   Gzip,
@@ -67,7 +67,12 @@ export function gzipCompression(config: Gzip): CompressionLibrary {
     chunkSize: config.chunk_size ?? DEFAULT_CHUNK_BYTES,
     flush: constants.Z_SYNC_FLUSH,
   };
-  return { encoding: 'gzip', statName: 'gzip', create: () => createGzip(options) };
+  return {
+    encoding: 'gzip',
+    statName: 'gzip',
+    create: () => createGzip(options),
+    compressShort: (bytes) => gzipSync(bytes, options),
+  };
 }
 
 export function gzipDecompression(config: DecompressorGzip): DecompressionLibrary {

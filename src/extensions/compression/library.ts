@@ -9,6 +9,8 @@ export interface CompressionLibrary {
   readonly statName: string;
   /** Returns a stream for one body. What is written to it is passed on at once, not only at the end. */
   create(): Transform;
+  /** Compresses a short body at once, which costs less than a stream; absent where it could take long. */
+  compressShort?(bytes: Uint8Array): Uint8Array;
 }
 
 export interface DecompressionLibrary extends CompressionLibrary {

@@ -94,7 +94,6 @@ export class CompressorFilter implements HttpFilter {
     headers.add(CONTENT_ENCODING, this.#library.encoding);
     requestBodies.increment(BodyStats.at.compressed);
     this.#request = this.#transform(requestBodies, BodyStats.at, true);
-    if (this.#isRequestBlocked) this.#request.blocked();
     return HeadersStatus.Continue;
   }
 
@@ -138,7 +137,6 @@ export class CompressorFilter implements HttpFilter {
     headers.add(CONTENT_ENCODING, this.#library.encoding);
     responseBodies.increment(slots.compressed);
     this.#response = this.#transform(responseBodies, slots, false);
-    if (this.#isResponseBlocked) this.#response.blocked();
     return HeadersStatus.Continue;
   }
 
@@ -234,7 +232,7 @@ export class CompressorFilter implements HttpFilter {
   #transform(stats: Scope, slots: BodySlots, isRequest: boolean): BodyTransform {
     const stream = this.#stream;
     return new BodyTransform(
-      this.#library.create(),
+      this.#library,
       (act) => stream.run(act),
       isRequest ? requestBody(stream) : responseBody(stream),
       {
@@ -248,6 +246,7 @@ export class CompressorFilter implements HttpFilter {
             flags: ResponseFlag.None,
           }),
       },
+      isRequest ? this.#isRequestBlocked : this.#isResponseBlocked,
     );
   }
 
@@ -261,8 +260,7 @@ export class CompressorFilter implements HttpFilter {
   ): DataStatus {
     if (transform === undefined) return DataStatus.Continue;
     stats.add(slots.total_uncompressed_bytes, length);
-    transform.write(this.#memory.bytes.subarray(offset, offset + length));
-    if (endStream) transform.end();
+    transform.write(this.#memory.bytes.subarray(offset, offset + length), endStream);
     return DataStatus.StopNoBuffer;
   }
 }

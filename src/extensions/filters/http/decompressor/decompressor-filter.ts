@@ -1,6 +1,12 @@
 // The decompressor filter of one stream: decompresses the request and the response, each if its first content coding is the filter's.
 
-import { BodyTransform, requestBody, responseBody, type TransformedBody } from '../../../compression/body-transform.js';
+import {
+  BodyTransform,
+  requestBody,
+  responseBody,
+  type TransformedBody,
+  type TransformOptions,
+} from '../../../compression/body-transform.js';
 import { forbidsTransform } from '../../../compression/forbids-transform.js';
 import type { DecompressionLibrary } from '../../../compression/library.js';
 import {
@@ -167,7 +173,6 @@ class DecompressedBody {
     removeFirstCoding(headers);
     headers.remove(CONTENT_LENGTH);
     this.#transform = this.#newTransform();
-    if (this.#isBlocked) this.#transform.blocked();
     return HeadersStatus.Continue;
   }
 
@@ -175,8 +180,7 @@ class DecompressedBody {
     if (this.#transform === undefined) return DataStatus.Continue;
     this.#compressedBytes += length;
     this.#direction.stats.add(at.total_compressed_bytes, length);
-    this.#transform.write(this.#memory.bytes.subarray(offset, offset + length));
-    if (endStream) this.#transform.end();
+    this.#transform.write(this.#memory.bytes.subarray(offset, offset + length), endStream);
     return DataStatus.StopNoBuffer;
   }
 
@@ -209,7 +213,7 @@ class DecompressedBody {
 
   #newTransform(): BodyTransform {
     const { library } = this.#rules;
-    return new BodyTransform(library.create(), this.#run, this.#body, {
+    const options: TransformOptions = {
       maxRatio: library.maxRatio,
       onOutput: (bytes) => {
         this.#uncompressedBytes += bytes;
@@ -220,7 +224,8 @@ class DecompressedBody {
         this.#refuse();
       },
       onEnd: (body) => this.#addTrailers(this.#trailers ?? body.addTrailers()),
-    });
+    };
+    return new BodyTransform(library, this.#run, this.#body, options, this.#isBlocked);
   }
 
   #addTrailers(trailers: HeaderBlock | undefined): void {
