@@ -1,5 +1,6 @@
-// `npm run fuzz`: mutated traffic against a running server, TLS connections in both directions, first bytes of connections for listener filters,
-// HTTP/2 connections to the codec, its admin port and the sockets of its hot restart, then mutated configurations, for a bounded time.
+// `npm run fuzz`: mutated traffic against a running server, TLS connections in both directions, TLS secrets of a management server,
+// first bytes of connections for listener filters, HTTP/2 connections to the codec, its admin port and the sockets of its hot
+// restart, then mutated configurations, for a bounded time.
 //
 // Exits with status 1 if a worker died, an exception was caught, a stack trace was printed or a resource was leaked, and prints
 // the preceding inputs. The same seed produces the same mutations, but traffic may be sent in another order.
@@ -12,6 +13,7 @@ import { fuzzFirstBytes } from './fuzz/first-bytes.js';
 import { fuzzHttp2 } from './fuzz/http2.js';
 import { fuzzRestart } from './fuzz/restart.js';
 import { Finding, Scope } from './fuzz/scope.js';
+import { fuzzSecrets } from './fuzz/secrets.js';
 import { fuzzTls } from './fuzz/tls.js';
 import { fuzzTraffic } from './fuzz/traffic.js';
 
@@ -19,7 +21,7 @@ const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           for how long, an equal part of it for each (default 60)
   --seed=N              repeats a run (default: another one each time)
-  --only=traffic|tls|first-bytes|http2|admin|restart|configurations
+  --only=traffic|tls|secrets|first-bytes|http2|admin|restart|configurations
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -36,6 +38,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
   const parts = [
     { name: 'traffic', fuzz: fuzzTraffic },
     { name: 'tls', fuzz: fuzzTls },
+    { name: 'secrets', fuzz: fuzzSecrets },
     { name: 'first-bytes', fuzz: fuzzFirstBytes },
     { name: 'http2', fuzz: fuzzHttp2 },
     { name: 'admin', fuzz: fuzzAdmin },
