@@ -1,5 +1,5 @@
-// --mode validate: reads the files of listeners, clusters, routes and endpoints that a bootstrap names, as the server would. Mistakes in
-// them are warnings: a server starts despite them, and picks up later contents.
+// --mode validate: reads the files of listeners, clusters, routes, endpoints and secrets that a bootstrap names, as the server would.
+// Mistakes in them are warnings: a server starts despite them, and picks up later contents.
 
 import { sourcesIn } from '../../config/checks/services/config-sources.js';
 import { fileOfSource } from '../../config/fields/file-of-source.js';
@@ -18,6 +18,7 @@ const MESSAGES: readonly (readonly [place: Path, message: string])[] = [
   [['dynamic_resources', 'cds_config'], RESOURCE_MESSAGES.cluster],
   [['rds', 'config_source'], RESOURCE_MESSAGES.route],
   [['eds_cluster_config', 'eds_config'], RESOURCE_MESSAGES.endpoints],
+  [['sds_config'], RESOURCE_MESSAGES.secret],
 ];
 
 /** Returns a line for each mistake. A missing file of listeners is one; where others are missing, the bootstrap is refused. */
