@@ -221,7 +221,7 @@ stats_sinks:
   [
     'a value of an enum that is not implemented',
     'static_resources:\n  clusters:\n  - { name: a, load_assignment: { cluster_name: a }, lb_policy: cluster_provided }\n',
-    `baton.yaml:3:65: ${CLUSTER}.lb_policy: 'CLUSTER_PROVIDED' of envoy.config.cluster.v3.Cluster.lb_policy is not implemented in Baton: use ROUND_ROBIN, LEAST_REQUEST, RANDOM, RING_HASH or MAGLEV
+    `baton.yaml:3:65: ${CLUSTER}.lb_policy: 'CLUSTER_PROVIDED' of envoy.config.cluster.v3.Cluster.lb_policy is not implemented in Baton: use ROUND_ROBIN, LEAST_REQUEST, RANDOM, RING_HASH, MAGLEV or LOAD_BALANCING_POLICY_CONFIG
   3 |   - { name: a, load_assignment: { cluster_name: a }, lb_policy: cluster_provided }
     |                                                                 ^`,
   ],
@@ -1100,6 +1100,11 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     "typed_config.hash_balance_factor: field 'hash_balance_factor' of",
     'clusters[6].load_balancing_policy.policies[0].typed_extension_config.typed_config.table_size: it must be a prime number, found 1',
     "typed_config.consistent_hashing_lb_config.hash_balance_factor: field 'hash_balance_factor' of",
+  ],
+  [
+    'a policy that is said to be elsewhere',
+    'static_resources: { clusters: [{ name: a, load_assignment: { cluster_name: a }, lb_policy: LOAD_BALANCING_POLICY_CONFIG }] }\n',
+    'clusters[0].lb_policy: it needs load_balancing_policy: set that, or another lb_policy',
   ],
   [
     'localities that are configured twice',

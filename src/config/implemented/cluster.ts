@@ -39,7 +39,7 @@ export const CLUSTER: ImplementedTable = {
       RING_HASH: true,
       MAGLEV: true,
       CLUSTER_PROVIDED: false,
-      LOAD_BALANCING_POLICY_CONFIG: false,
+      LOAD_BALANCING_POLICY_CONFIG: true,
     }),
     load_balancing_policy: true,
     load_assignment: true,

@@ -91,7 +91,7 @@ t.test('a mistake is located in the file or in --config-yaml', async (t) => {
   const yaml = 'static_resources:\n  clusters:\n  - name: third\n    lb_policy: CLUSTER_PROVIDED\n';
   t.equal(
     problemsOf(GOOD, { yaml }),
-    `--config-yaml:4:16: static_resources.clusters[2].lb_policy: 'CLUSTER_PROVIDED' of envoy.config.cluster.v3.Cluster.lb_policy is not implemented in Baton: use ROUND_ROBIN, LEAST_REQUEST, RANDOM, RING_HASH or MAGLEV
+    `--config-yaml:4:16: static_resources.clusters[2].lb_policy: 'CLUSTER_PROVIDED' of envoy.config.cluster.v3.Cluster.lb_policy is not implemented in Baton: use ROUND_ROBIN, LEAST_REQUEST, RANDOM, RING_HASH, MAGLEV or LOAD_BALANCING_POLICY_CONFIG
   4 |     lb_policy: CLUSTER_PROVIDED
     |                ^`,
   );

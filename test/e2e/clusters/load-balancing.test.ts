@@ -33,7 +33,7 @@ const clusters: Config[] = [
   staticCluster('random', [a, b, c], { lb_policy: 'RANDOM' }),
   staticCluster('least', [a, b], { lb_policy: 'LEAST_REQUEST' }),
   staticCluster('chosen', [a, b, c], {
-    lb_policy: 'RANDOM',
+    lb_policy: 'LOAD_BALANCING_POLICY_CONFIG',
     load_balancing_policy: {
       policies: [
         policy('mine', 'acme.v1.Balancer', { from: 'another proxy' }),

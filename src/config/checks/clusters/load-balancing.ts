@@ -11,6 +11,11 @@ import type { Problems } from '../../text/problems.js';
 export function checkLoadBalancing(cluster: Cluster, path: Path, catalog: ExtensionCatalog, problems: Problems): void {
   checkUnused(cluster, path, problems);
   if (cluster.load_balancing_policy !== undefined) return;
+  if (cluster.lb_policy === 'LOAD_BALANCING_POLICY_CONFIG') {
+    if (problems.has([...path, 'load_balancing_policy'])) return;
+    problems.error([...path, 'lb_policy'], 'it needs load_balancing_policy: set that, or another lb_policy');
+    return;
+  }
   const { config, placeOf } = legacyPolicy(cluster);
   const extension = catalog.byTypeUrl(config['@type'], BALANCERS);
   if (extension === undefined) return;
