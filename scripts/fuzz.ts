@@ -10,6 +10,7 @@ import { Random } from '../src/common/random.js';
 import { fuzzAdmin } from './fuzz/admin.js';
 import { fuzzConfigurations } from './fuzz/configurations.js';
 import { fuzzFirstBytes } from './fuzz/first-bytes.js';
+import { fuzzGrpc } from './fuzz/grpc.js';
 import { fuzzHttp2 } from './fuzz/http2.js';
 import { fuzzRestart } from './fuzz/restart.js';
 import { Finding, Scope } from './fuzz/scope.js';
@@ -21,7 +22,7 @@ const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           for how long, an equal part of it for each (default 60)
   --seed=N              repeats a run (default: another one each time)
-  --only=traffic|tls|secrets|first-bytes|http2|admin|restart|configurations
+  --only=traffic|tls|secrets|first-bytes|http2|grpc|admin|restart|configurations
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -41,6 +42,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
     { name: 'secrets', fuzz: fuzzSecrets },
     { name: 'first-bytes', fuzz: fuzzFirstBytes },
     { name: 'http2', fuzz: fuzzHttp2 },
+    { name: 'grpc', fuzz: fuzzGrpc },
     { name: 'admin', fuzz: fuzzAdmin },
     { name: 'restart', fuzz: fuzzRestart },
     { name: 'configurations', fuzz: fuzzConfigurations },

@@ -1,0 +1,100 @@
+// Mutated bodies of gRPC responses: the framing of messages, and the answers of authorization services. They run in this process.
+
+import type { Random } from '../../src/common/random.js';
+import { encodeJson, loadMessages } from '../../src/config/schema/messages.js';
+import { decodeAnswer } from '../../src/extensions/filters/http/ext-authz/check-response.js';
+import { framed, MessageReader } from '../../src/grpc/message-reader.js';
+import { mutateBytes } from './mutation.js';
+import { Finding, type Scope } from './scope.js';
+
+/** Inputs between two looks at the clock. */
+const INPUTS_PER_STEP = 500;
+const MAX_MESSAGE_BYTES = 64 * 1024;
+const ANSWER = 'envoy.service.auth.v3.CheckResponse';
+
+/** Throws a Finding when messages depend on how bytes are split, or an answer has an invalid header. Returns a summary. */
+export async function fuzzGrpc(_scope: Scope, random: Random, durationMs: number): Promise<string> {
+  const seeds = bodies();
+  const end = performance.now() + durationMs;
+  let inputs = 0;
+  let messages = 0;
+  let answers = 0;
+  while (performance.now() < end) {
+    for (let left = INPUTS_PER_STEP; left > 0; left--, inputs++) {
+      const input = mutateBytes(random, seeds, TOKENS);
+      const found = readAll([input]);
+      const inSegments = readAll(segments(random, input));
+      if (found.join() !== inSegments.join())
+        throw new Finding(`the messages of ${input.toString('hex')} are others when it arrives in segments`);
+      for (const message of found) {
+        messages++;
+        if (isAnswer(Buffer.from(message, 'hex'))) answers++;
+      }
+    }
+    await new Promise(setImmediate);
+  }
+  return `${inputs} inputs (${messages} messages, ${answers} answers); no defect`;
+}
+
+/** Returns the messages in hexadecimal; the status of a call that has ended is the last one. */
+function readAll(parts: readonly Buffer[]): string[] {
+  const reader = new MessageReader(MAX_MESSAGE_BYTES);
+  const found: string[] = [];
+  for (const part of parts) {
+    reader.push(part);
+    for (let next = reader.next(); next !== undefined; next = reader.next()) {
+      if (!Buffer.isBuffer(next)) return found;
+      found.push(next.toString('hex'));
+    }
+  }
+  return found;
+}
+
+function segments(random: Random, input: Buffer): Buffer[] {
+  const parts: Buffer[] = [];
+  for (let at = 0; at < input.length; ) {
+    const length = 1 + random.below(7);
+    parts.push(input.subarray(at, at + length));
+    at += length;
+  }
+  return parts;
+}
+
+/** Returns whether a message is an answer that the filter applies. */
+function isAnswer(message: Buffer): boolean {
+  let answer: ReturnType<typeof decodeAnswer>;
+  try {
+    answer = decodeAnswer(message);
+  } catch {
+    return false;
+  }
+  const changes = answer.isAllowed ? [...answer.toHost, ...answer.toClient] : answer.headers;
+  for (const { key, value } of changes)
+    if (/[\0\r\n]/.test(value) || !/^[\w!#$%&'*+.^`|~-]+$/.test(key.name))
+      throw new Finding(`the answer ${message.toString('hex')} has an invalid header`);
+  return true;
+}
+
+function bodies(): Buffer[] {
+  const type = loadMessages(ANSWER)[ANSWER];
+  const headers = [{ header: { key: 'x-a', value: 'b' } }, { header: { key: 'x-c', value: 'd' }, append: true }];
+  const answers = [
+    {},
+    { status: { code: 7 }, denied_response: { status: { code: 'Forbidden' }, headers, body: 'no' } },
+    {
+      status: { code: 0 },
+      ok_response: {
+        headers,
+        headers_to_remove: ['x-d'],
+        response_headers_to_add: headers,
+        query_parameters_to_set: [{ key: 'a', value: 'b' }],
+      },
+      dynamic_metadata: { a: [1, { b: null }] },
+    },
+  ].map((answer) => Buffer.from(framed(encodeJson(type, answer))));
+  return [...answers, Buffer.concat(answers), Buffer.alloc(0)];
+}
+
+const TOKENS = ['00', '01', '0000000000', '00ffffffff', '0000010000', '0a', '0d0a', 'ff'].map((hex) =>
+  Buffer.from(hex, 'hex'),
+);
