@@ -1,9 +1,10 @@
 // Links the files of a module and evaluates them, in the thread that calls.
 //
 // Each version of a module is a graph of its own (vm.SourceTextModule), so that a changed file is loaded beside the old one, and
-// stacks have the user's file and line. Packages and Node's own modules are imported as usual: all versions share them.
+// stacks have the user's file and line. Packages and Node's own modules are imported as usual: all versions share them. Node has
+// the classes of vm modules in threads of THREAD_OPTIONS only, so they must not be imported by name.
 
-import { constants, type Module, Script, SourceTextModule, SyntheticModule } from 'node:vm';
+import vm, { constants, type Module, Script } from 'node:vm';
 import * as api from '../../api/index.js';
 import type { SourceFile } from '../image.js';
 
@@ -65,7 +66,7 @@ class ScriptLinker {
     if (module !== undefined) return module;
     const { isJson, text } = this.#files.read(url);
     if (isJson) return this.#synthetic(url, { default: JSON.parse(text) });
-    module = new SourceTextModule(text, {
+    module = new vm.SourceTextModule(text, {
       identifier: url,
       initializeImportMeta: (meta) => {
         meta.url = url;
@@ -84,7 +85,7 @@ class ScriptLinker {
     const known = this.#modules.get(key);
     if (known !== undefined) return known;
     const names = Object.keys(exports);
-    const module = new SyntheticModule(
+    const module = new vm.SyntheticModule(
       names,
       () => {
         for (const name of names) module.setExport(name, exports[name]);
