@@ -19,19 +19,30 @@ const NOT_READ: { readonly [field: string]: string } = {
   'envoy.config.core.v3.ApiConfigSource.transport_api_version': 'there is only one version',
   'envoy.config.metrics.v3.MetricsServiceConfig.transport_api_version': 'there is only one version',
   'envoy.extensions.filters.http.ext_authz.v3.ExtAuthz.transport_api_version': 'there is only one version',
+  'envoy.extensions.access_loggers.grpc.v3.CommonGrpcAccessLogConfig.transport_api_version':
+    'there is only one version',
+  'envoy.type.tracing.v3.CustomTag.value_type': 'the only accepted values are the default behaviour',
+  'envoy.config.tap.v3.OutputSink.streaming_admin': 'traces are streamed unless the sink is buffered_admin',
+  'envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.ocsp_staple_policy':
+    'the only accepted value is the default behaviour',
   'envoy.config.bootstrap.v3.Bootstrap.default_regex_engine': 'there is only one engine',
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.request_id_extension':
     'the only accepted extension is the default',
   'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.upstream_connect_mode':
     'the only accepted value is the default behaviour',
   'envoy.config.core.v3.Node.dynamic_parameters': 'the node is sent to management servers unchanged',
-  'xds.core.v3.ContextParams.params': 'the node is sent to management servers unchanged',
 };
 
 /** Names of the API that src reads or writes and no configuration can set, with the reason. */
 const NOT_CONFIGURED: { readonly [name: string]: string } = {
   rejected_data_points: 'part of responses from metrics collectors',
   error_message: 'part of responses from metrics collectors',
+  denied_response: 'part of answers of authorization services',
+  error_response: 'part of answers of authorization services',
+  headers_to_remove: 'part of answers of authorization services',
+  ok_response: 'part of answers of authorization services',
+  query_parameters_to_remove: 'part of answers of authorization services',
+  query_parameters_to_set: 'part of answers of authorization services',
 };
 
 /**
@@ -93,7 +104,8 @@ function sourcesOf(folder: string): ReadonlyMap<string, string> {
       .replace(/\/\*.*?\*\//gs, '')
       .replace(/\/\/.*$/gm, '')
       .replace(/'(?:[^'\\\n]|\\.)*'/g, "''")
-      .replace(/\bimplemented: \{(?:[^\n]*\},$|.*?\n {2}\},)/gms, '');
+      .replace(/\bimplemented: \{(?:[^\n]*\},$|.*?\n {2}\},)/gms, '')
+      .replace(/: ImplementedTable = \{.*?\n\};/gs, '');
     found.set(file, source);
   }
   return found;

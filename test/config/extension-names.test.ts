@@ -61,7 +61,7 @@ t.test('by message', async (t) => {
 });
 
 t.test('an alternative is suggested for names like for messages', async (t) => {
-  const text = hints.unknownName('envoy.access_loggers.http_grpc', 'envoy.access_loggers');
+  const text = hints.unknownName('envoy.access_loggers.fluentd', 'envoy.access_loggers');
   t.match(text, 'Baton does not implement this extension: log to standard output or a file');
 });
 

@@ -2,12 +2,11 @@
 
 const AGENTS_SEND = 'log to standard output or a file, from which an agent can forward the lines';
 const ASK_A_SERVICE = 'envoy.filters.http.ext_authz can call a service that authorizes requests';
-const WRITE_ONE = 'docs/extending.md shows how to write a filter in TypeScript';
+const WRITE_ONE = 'docs/filters-in-typescript.md shows how to write a filter that is loaded at run time';
 const LIMIT_MEMORY = 'leave it out, and limit the memory of the process with a cgroup or a systemd unit';
 
 /** Keyed by the package of the extension, below `envoy.extensions`. */
 export const SUBSTITUTES: Readonly<Record<string, string>> = {
-  'access_loggers.grpc': AGENTS_SEND,
   'access_loggers.fluentd': AGENTS_SEND,
   'access_loggers.open_telemetry': AGENTS_SEND,
   'filters.http.api_key_auth': ASK_A_SERVICE,

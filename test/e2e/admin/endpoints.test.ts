@@ -29,7 +29,12 @@ const UNUSED = staticCluster('unused', [], {
   load_assignment: {
     cluster_name: 'unused',
     endpoints: [
-      { load_balancing_weight: 3, lb_endpoints: [9, 10].map((port) => ({ endpoint: { address: loopback(port) } })) },
+      {
+        locality: { zone: 'z2' },
+        load_balancing_weight: 3,
+        lb_endpoints: [9, 10].map((port) => ({ endpoint: { address: loopback(port) } })),
+      },
+      { load_balancing_weight: 4, lb_endpoints: [{ endpoint: { address: loopback(11) } }] },
     ],
   },
 });
@@ -94,7 +99,12 @@ t.test('/config_dump shows the running configuration', async (t) => {
           endpoints: [{ lb_endpoints: [{ endpoint: { address: loopback(echo.port) }, health_status: 'HEALTHY' }] }],
         },
       },
-      { endpoint_config: { cluster_name: 'unused', endpoints: [{ load_balancing_weight: 3 }] } },
+      {
+        endpoint_config: {
+          cluster_name: 'unused',
+          endpoints: [{ load_balancing_weight: 3 }, { load_balancing_weight: 0 }],
+        },
+      },
     ],
   });
   t.match(listeners, { static_listeners: [{ listener: { name: 'main' } }, { listener: { name: 'other' } }] });
