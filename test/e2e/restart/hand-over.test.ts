@@ -381,7 +381,10 @@ t.test('the old process waits for its pending admin responses, and not for strea
 
 t.test('when the new process is killed, connections still in the old one are served there', async (t) => {
   const held: ServerResponse[] = [];
-  const upstream = await startUpstream(t, (_request, response) => void held.push(response));
+  const upstream = await startUpstream(t, (request, response) => {
+    if (request.url === '/probe') response.end();
+    else held.push(response);
+  });
   const release = async () => {
     await waitFor(() => held.length > 0, { what: 'a request' });
     held.pop()!.end('at last');
@@ -400,6 +403,13 @@ t.test('when the new process is killed, connections still in the old one are ser
   await waitForLog(parent, 'handing established connections over to the child process');
   child.child.kill('SIGKILL');
   await waitForLog(parent, 'the child process that took over has ended');
+  const port = await parent.listenerPort('web');
+  const servesAgain = async () => {
+    const probe = await connectRaw(t, port);
+    probe.write('GET /probe HTTP/1.1\r\nHost: a\r\n\r\n');
+    return !/connection: close/i.test(await probe.readUntil('\r\n\r\n'));
+  };
+  await waitFor(servesAgain, { what: 'the end of the drain' });
   for (const request of ['', 'GET / HTTP/1.1\r\nHost: a\r\n\r\n']) {
     client.write(request);
     await release();
