@@ -1,7 +1,8 @@
 // Filters in TypeScript: bodies as a whole and in pieces.
 
 import t from 'tap';
-import { startUpstream } from '../../harness/index.js';
+import { connectRaw, startEchoUpstream, startUpstream, staticCluster } from '../../harness/index.js';
+import { routeTo } from '../proxy.js';
 import { echoed, startScriptProxy } from './script-proxy.js';
 
 t.test('a whole body is read and replaced, and content-length follows', async (t) => {
@@ -94,7 +95,6 @@ t.test('pieces of a response are changed as they pass, and the client has them b
         });`,
     },
   });
-  const { connectRaw } = await import('../../harness/index.js');
   const client = await connectRaw(t, port);
   client.write('GET / HTTP/1.1\r\nhost: a\r\n\r\n');
   await client.readUntil('ONE !');
@@ -132,6 +132,62 @@ t.test('pieces of a request pass, also after break', async (t) => {
   t.match(body, /^y+x+$/);
   t.equal(echoed(await get('/', { method: 'POST', body: 'xxx' })).body, 'yyy');
   t.equal(echoed(await get('/')).body, '');
+});
+
+t.test('a response passes while its request is still read in pieces', async (t) => {
+  const upstream = await startUpstream(t, (request, answer) => {
+    answer.write('begun ');
+    request.on('end', () => answer.end('ended')).resume();
+  });
+  const { port } = await startScriptProxy(t, {
+    upstream: upstream.port,
+    files: {
+      'filter.ts': `
+        import { defineHttpFilter } from 'baton';
+        export default defineHttpFilter({
+          async onRequest(request) { for await (const piece of request.body) piece.text(); },
+          async onResponse(response) { await null; response.headers.set('x-seen', 'yes'); },
+        });`,
+    },
+  });
+  const client = await connectRaw(t, port);
+  client.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 8\r\n\r\n');
+  client.write('half');
+  t.match(await client.readUntil('begun '), /x-seen: yes/);
+  client.write('half');
+  t.ok(await client.readUntil('ended'));
+});
+
+t.test('a replaced body goes by the route that is selected again', async (t) => {
+  const other = await startEchoUpstream(t);
+  const { get } = await startScriptProxy(t, {
+    clusters: [staticCluster('other', other.port)],
+    routes: [
+      routeTo({ prefix: '/', headers: [{ name: 'x-to', string_match: { exact: 'other' } }] }, 'other'),
+      routeTo({ prefix: '/' }, 'host'),
+    ],
+    files: {
+      'filter.ts': `
+        import { defineHttpFilter } from 'baton';
+        export default defineHttpFilter({
+          async onRequest(request, ctx) {
+            if (request.path === '/read') await request.text();
+            request.headers.set('x-to', 'other');
+            request.setBody('replaced');
+            ctx.rematchRoute();
+          },
+        });`,
+    },
+  });
+  for (const [path, body] of [
+    ['/read', 'x'.repeat(100_000)],
+    ['/unread', 'x'.repeat(100_000)],
+    ['/none', undefined],
+  ] as const) {
+    const answer = echoed(await get(path, { method: 'POST', ...(body !== undefined && { body }) }));
+    t.match(answer, { url: path, body: 'replaced', headers: { 'content-length': '8' } }, path);
+  }
+  t.ok(other.accepted() > 0);
 });
 
 t.test('a held response of any size is not buffered', async (t) => {

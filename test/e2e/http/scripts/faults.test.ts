@@ -1,7 +1,7 @@
 // Filters in TypeScript: whatever a hook does wrong, its client gets an answer, the log names the place, and others are served.
 
 import t, { type Test } from 'tap';
-import { waitFor } from '../../harness/index.js';
+import { connectRaw, waitFor } from '../../harness/index.js';
 import { echoed, type ScriptProxy, startScriptProxy } from './script-proxy.js';
 
 const FILES = {
@@ -14,6 +14,9 @@ export default defineHttpFilter({
       case '/value': throw 'a string';
       case '/type': return 'a string';
       case '/reject': return Promise.reject(new TypeError('rejected'));
+      case '/later-type': return Promise.resolve('a string');
+      case '/later-status': return Promise.resolve(ctx.reply(1000));
+      case '/replaced': request.setBody('new'); return void request.body;
       case '/never': return new Promise(() => {});
       case '/field': return ctx.reply(200, '', { 'a b': 'c' });
       case '/status': return ctx.reply(1000);
@@ -39,6 +42,9 @@ const FAULTS: readonly (readonly [path: string, place: string, text: string])[] 
   ['/reject', '9:45', 'rejected'],
   ['/field', '', 'a b'],
   ['/status', '', 'a reply cannot have the status 1000'],
+  ['/later-type', '', 'onRequest has returned something else'],
+  ['/later-status', '', 'a reply cannot have the status 1000'],
+  ['/replaced', '', 'setBody() has replaced the body'],
   ['/timer', '', 'in a timer'],
   ['/framing', '', "cannot set 'transfer-encoding'"],
 ];
@@ -66,7 +72,7 @@ t.test(
     await logs(proxy, 'the request has gone on');
     t.equal((await proxy.get('/global')).status, 200);
     await logs(proxy, "the script 'filter' failed outside of a hook");
-    await logs(proxy, /filter\.ts:16:\d+: in a global timer/);
+    await logs(proxy, /filter\.ts:19:\d+: in a global timer/);
     await proxy.baton.waitForStat('script.filter.uncaught_errors', 1);
     await serves(t, proxy);
   },
@@ -74,7 +80,8 @@ t.test(
 
 t.test('with failure_policy OPEN the request continues', async (t) => {
   const proxy = await startScriptProxy(t, { files: FILES, filter: { failure_policy: 'OPEN', timeout: '0.1s' } });
-  for (const path of ['/throw', '/reject', '/never', '/type']) t.equal(echoed(await proxy.get(path)).url, path, path);
+  const paths = ['/throw', '/reject', '/never', '/type', '/field', '/later-type', '/later-status', '/replaced'];
+  for (const path of paths) t.equal(echoed(await proxy.get(path)).url, path, path);
   await serves(t, proxy);
 });
 
@@ -90,6 +97,60 @@ t.test('a fault after the response has begun cuts it off', async (t) => {
   });
   await t.rejects(proxy.get('/cut'));
   t.equal((await proxy.get('/')).status, 200);
+  await serves(t, proxy);
+});
+
+t.test('a hook whose client leaves does not take the part of a body for the whole', async (t) => {
+  const proxy = await startScriptProxy(t, {
+    files: {
+      'filter.ts': `
+        import { defineHttpFilter } from 'baton';
+        export default defineHttpFilter({
+          async onRequest(request, ctx) {
+            const left = new Promise((resolve) => ctx.signal.addEventListener('abort', resolve));
+            ctx.stats.count('begun');
+            try {
+              if (request.pathname === '/whole') await request.text();
+              else for await (const _ of request.body) if (request.pathname === '/busy') await left;
+              ctx.stats.count('whole');
+            } catch { ctx.stats.count('cut'); }
+          },
+        });`,
+    },
+  });
+  for (const [index, path] of ['/busy', '/idle', '/whole'].entries()) {
+    const client = await connectRaw(t, proxy.port);
+    client.write(`POST ${path} HTTP/1.1\r\nhost: a\r\ncontent-length: 8\r\n\r\nhalf`);
+    await proxy.baton.waitForStat('http.main.script.filter.begun', index + 1);
+    client.destroy();
+    await proxy.baton.waitForStat('http.main.script.filter.cut', index + 1);
+  }
+  await serves(t, proxy);
+});
+
+t.test('a body that is read after its hook has returned is sent on, and the reading fails', async (t) => {
+  const proxy = await startScriptProxy(t, {
+    files: {
+      'filter.ts': `
+        import { defineHttpFilter } from 'baton';
+        async function read(request: { body: AsyncIterable<unknown> }) {
+          for await (const _ of request.body);
+        }
+        export default defineHttpFilter({
+          onRequest(request) {
+            void read(request);
+            if (request.path === '/throw') throw new Error('thrown');
+          },
+        });`,
+    },
+    filter: { failure_policy: 'OPEN' },
+  });
+  for (const [index, path] of ['/', '/throw'].entries()) {
+    const body = 'x'.repeat(200_000);
+    t.equal(echoed(await proxy.get(path, { method: 'POST', body })).body, body, path);
+    await proxy.baton.waitForStat('script.filter.uncaught_errors', index + 1);
+  }
+  await logs(proxy, /filter\.ts:4:\d+: the request has gone on/);
   await serves(t, proxy);
 });
 

@@ -7,6 +7,7 @@
 import type { BodyPiece, Headers, HttpMessage } from '../../../../api/index.js';
 import { bytesOf } from '../../../script/text.js';
 import { DataStatus, type HeaderBlock, HeadersStatus, headerKey, type StreamControl } from '../../../sdk.js';
+import { BodyWait } from './body-wait.js';
 import type { Direction } from './direction.js';
 import { ScriptHeaders } from './headers.js';
 import { type Beginning, PieceReader } from './piece-reader.js';
@@ -20,12 +21,6 @@ const enum Body {
   Streaming = 2,
 }
 
-/** Whoever reads a body that has not arrived. */
-interface BodyWaiter {
-  readonly resolve: () => void;
-  readonly reject: (why: Error) => void;
-}
-
 export abstract class ScriptMessage implements HttpMessage {
   readonly hasBody: boolean;
   protected readonly stream: StreamControl;
@@ -35,9 +30,11 @@ export abstract class ScriptMessage implements HttpMessage {
   #mode: Body = Body.Passing;
   /** A hook waits, and the message with it. */
   #isHeld = false;
+  /** The route is selected again when the message goes on. */
+  #rematches = false;
   /** The end of the message has arrived. */
   #isComplete: boolean;
-  #waiter: BodyWaiter | undefined;
+  #wait: BodyWait | undefined;
   #whole: Promise<Uint8Array> | undefined;
   #replacement: Uint8Array | undefined;
   #reader: PieceReader | undefined;
@@ -85,6 +82,7 @@ export abstract class ScriptMessage implements HttpMessage {
 
   get body(): AsyncIterable<BodyPiece> {
     if (this.#whole !== undefined) throw new Error('the body was read as a whole');
+    if (this.#replacement !== undefined) throw new Error('setBody() has replaced the body');
     this.#reader ??= new PieceReader(this.stream, this.#direction, () => this.#startStreaming());
     return this.#reader;
   }
@@ -114,7 +112,7 @@ export abstract class ScriptMessage implements HttpMessage {
   /** Called when the hook waits. What it does not read is not received meanwhile. */
   hold(): void {
     this.#isHeld = true;
-    if (!this.#isComplete && this.#waiter === undefined && this.#mode === Body.Passing)
+    if (!this.#isComplete && this.#wait === undefined && this.#mode === Body.Passing)
       this.#direction.pause(this.stream);
   }
 
@@ -122,6 +120,7 @@ export abstract class ScriptMessage implements HttpMessage {
   finish(): HeadersStatus {
     this.#fitHead();
     this.#close();
+    this.#endStreaming();
     if (this.#replacement === undefined) return HeadersStatus.Continue;
     if (this.#isComplete) {
       this.#addReplacement();
@@ -131,23 +130,20 @@ export abstract class ScriptMessage implements HttpMessage {
     return HeadersStatus.StopIteration;
   }
 
-  /** Called when the hook has ended after it has waited: passes the message on. */
-  release(): void {
+  /** Called when the hook has ended after it has waited: passes the message on, a request by another route if it `rematches`. */
+  release(rematches = false): void {
     const { stream } = this;
     this.#isHeld = false;
+    this.#rematches = rematches;
     this.#fitHead();
     this.#close();
-    if (this.#mode === Body.Streaming) {
-      this.#reader!.end();
-      this.#mode = Body.Passing;
-      return;
-    }
+    if (this.#endStreaming()) return;
     if (this.#replacement !== undefined) {
       this.#direction.drop(stream);
       if (this.#isComplete) this.#addReplacement();
       else this.#mode = Body.Discarding;
     }
-    if (this.#mode !== Body.Discarding) this.#direction.continue(stream);
+    if (this.#mode !== Body.Discarding) this.#passOn();
     this.#direction.resume(stream);
   }
 
@@ -155,6 +151,7 @@ export abstract class ScriptMessage implements HttpMessage {
   finishAfterFailure(): void {
     this.#replacement = undefined;
     this.#close();
+    this.#endStreaming();
   }
 
   /** Called when the message goes on or ends in another way. */
@@ -173,7 +170,7 @@ export abstract class ScriptMessage implements HttpMessage {
     if (this.#mode === Body.Discarding) {
       if (endStream) {
         this.#addReplacement();
-        this.#direction.continue(this.stream);
+        this.#passOn();
       }
       return DataStatus.StopNoBuffer;
     }
@@ -184,7 +181,10 @@ export abstract class ScriptMessage implements HttpMessage {
 
   onTrailers(trailers: HeaderBlock): HeadersStatus {
     this.#isComplete = true;
-    if (this.#mode === Body.Discarding) this.#addReplacement();
+    if (this.#mode === Body.Discarding) {
+      this.#addReplacement();
+      this.#passOn();
+    }
     if (this.#mode !== Body.Streaming && !this.#isHeld) return HeadersStatus.Continue;
     this.#trailers = new ScriptHeaders(trailers);
     this.#reader?.push(NOTHING, true);
@@ -194,12 +194,17 @@ export abstract class ScriptMessage implements HttpMessage {
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
+  /** Passes on what is held. */
+  #passOn(): void {
+    if (this.#rematches) this.stream.continueWithNewRoute();
+    else this.#direction.continue(this.stream);
+  }
+
   async #read(): Promise<Uint8Array> {
     if (this.#reader !== undefined) throw new Error('the body is read in pieces');
     if (!this.#isComplete) {
-      const arrived = new Promise<void>((resolve, reject) => {
-        this.#waiter = { resolve, reject };
-      });
+      this.#wait = new BodyWait();
+      const { arrived } = this.#wait;
       this.#direction.resume(this.stream);
       await arrived;
     }
@@ -207,8 +212,8 @@ export abstract class ScriptMessage implements HttpMessage {
   }
 
   #arrived(): void {
-    this.#waiter?.resolve();
-    this.#waiter = undefined;
+    this.#wait?.end();
+    this.#wait = undefined;
   }
 
   /** Begins to read in pieces: sends the head on, unless a part of the body has arrived. */
@@ -226,6 +231,14 @@ export abstract class ScriptMessage implements HttpMessage {
     return { bytes, isComplete, isHeadHeld, hasFixedLength };
   }
 
+  /** Sends the rest on, also if the hook has not awaited its reading. Returns whether the body was read in pieces. */
+  #endStreaming(): boolean {
+    if (this.#mode !== Body.Streaming) return false;
+    this.#mode = Body.Passing;
+    this.#reader!.end(this.#goneOn);
+    return true;
+  }
+
   /** Adjusts the head to a body that replaces the received one. */
   #fitHead(): void {
     if (this.#replacement === undefined) return;
@@ -237,12 +250,14 @@ export abstract class ScriptMessage implements HttpMessage {
     if (this.#replacement!.length > 0) this.#direction.add(this.stream, this.#replacement!);
   }
 
-  #close(
-    why = `the ${this.#direction.what} has gone on: it can be used until the hook has returned, or its promise is settled`,
-  ): void {
+  get #goneOn(): string {
+    return `the ${this.#direction.what} has gone on: it can be used until the hook has returned, or its promise is settled`;
+  }
+
+  #close(why = this.#goneOn): void {
     this.#headers.close(why);
     this.#trailers?.close(why);
-    this.#waiter?.reject(new Error(why));
-    this.#waiter = undefined;
+    this.#wait?.fail(why);
+    this.#wait = undefined;
   }
 }

@@ -4,6 +4,7 @@ import { StringDecoder } from 'node:string_decoder';
 import type { BodyPiece } from '../../../../api/index.js';
 import { bytesOf } from '../../../script/text.js';
 import type { StreamControl } from '../../../sdk.js';
+import { BodyWait } from './body-wait.js';
 import type { Direction } from './direction.js';
 
 /** Unread bytes above which the message is not received. */
@@ -31,10 +32,11 @@ export class PieceReader implements AsyncIterableIterator<BodyPiece> {
   #isHeadHeld = false;
   /** All of the body has arrived. */
   #isComplete = false;
-  #isEnded = false;
+  /** Why the module cannot read any more; undefined: it can. */
+  #why: string | undefined;
   /** The piece that the module has. */
   #piece: Piece | undefined;
-  #waiter: { readonly resolve: () => void; readonly reject: (why: Error) => void } | undefined;
+  #wait: BodyWait | undefined;
 
   /** `begin`: called at the first step. */
   constructor(stream: StreamControl, direction: Direction, begin: () => Beginning) {
@@ -48,15 +50,15 @@ export class PieceReader implements AsyncIterableIterator<BodyPiece> {
   }
 
   async next(): Promise<IteratorResult<BodyPiece, undefined>> {
-    if (this.#isEnded) return DONE;
+    this.#refuseLate();
     if (this.#beginning === undefined) this.#start();
     this.#passPiece();
     while (this.#queue.length === 0) {
       if (this.#isComplete) return DONE;
       this.#direction.resume(this.#stream);
-      await new Promise<void>((resolve, reject) => {
-        this.#waiter = { resolve, reject };
-      });
+      this.#wait = new BodyWait();
+      await this.#wait.arrived;
+      this.#refuseLate();
     }
     const bytes = this.#queue.shift()!;
     this.#unread -= bytes.length;
@@ -76,13 +78,13 @@ export class PieceReader implements AsyncIterableIterator<BodyPiece> {
     this.#unread += bytes.length;
     if (isComplete) this.#isComplete = true;
     else if (this.#unread > MAX_UNREAD) this.#direction.pause(this.#stream);
-    this.#waiter?.resolve();
-    this.#waiter = undefined;
+    this.#wait?.end();
+    this.#wait = undefined;
   }
 
-  /** Called when the hook has ended: sends the rest on. */
-  end(): void {
-    this.#isEnded = true;
+  /** Called when the hook has ended: sends the rest on. `why`: for a module that reads nevertheless. */
+  end(why: string): void {
+    this.#close(why);
     this.#passPiece();
     for (const bytes of this.#queue.splice(0)) this.#pass(bytes);
     this.#direction.continue(this.#stream);
@@ -91,10 +93,18 @@ export class PieceReader implements AsyncIterableIterator<BodyPiece> {
 
   /** Called when the message ends in another way. */
   abandon(why: string): void {
-    this.#isEnded = true;
+    this.#close(why);
     this.#queue.length = 0;
-    this.#waiter?.reject(new Error(why));
-    this.#waiter = undefined;
+  }
+
+  #refuseLate(): void {
+    if (this.#why !== undefined) throw new Error(this.#why);
+  }
+
+  #close(why: string): void {
+    this.#why = why;
+    this.#wait?.fail(why);
+    this.#wait = undefined;
   }
 
   #start(): void {

@@ -25,6 +25,15 @@ import { streamEnd } from './stream-end.js';
 
 type HookName = 'onRequest' | 'onResponse';
 
+/** A hook that a message waits for, with its time limit. */
+interface Wait {
+  readonly hook: HookName;
+  readonly message: ScriptMessage;
+  readonly timer: Timer;
+}
+
+const NO_WAITS: readonly Wait[] = [];
+
 const { at } = ScriptFilterStats;
 
 export class ScriptFilter implements HttpFilter {
@@ -35,8 +44,8 @@ export class ScriptFilter implements HttpFilter {
   #isHead = false;
   #request: ScriptMessage | undefined;
   #response: ScriptMessage | undefined;
-  /** The hook that a message waits for, with its time limit. */
-  #waiting: { readonly hook: HookName; readonly message: ScriptMessage; readonly timer: Timer } | undefined;
+  /** At most one for each message: a response may come while its request is still read in pieces. */
+  #waits = NO_WAITS;
   /** This filter has answered the request: its own hooks do not see the reply. */
   #hasReplied = false;
 
@@ -58,6 +67,8 @@ export class ScriptFilter implements HttpFilter {
       return this.#obey('onRequest', request, definition.onRequest(request, this.#context));
     } catch (error) {
       return this.#failed('onRequest', request, error);
+    } finally {
+      this.#context.isInRequest = this.#waits !== NO_WAITS;
     }
   }
 
@@ -72,7 +83,12 @@ export class ScriptFilter implements HttpFilter {
 
   encodeHeaders(block: HeaderBlock, endStream: boolean): HeadersStatus {
     const definition = this.#definition;
-    this.#context.isInRequest = false;
+    // The request was answered by others while its hook held it.
+    for (const wait of this.#waits) {
+      if (wait.message.isStreaming) continue;
+      this.#endWait(wait);
+      wait.message.abandon(ANSWERED);
+    }
     if (definition.onResponse === undefined || this.#hasReplied) return HeadersStatus.Continue;
     const response = new ScriptResponse(block, endStream, this.#stream, this.#isHead);
     this.#response = response;
@@ -93,7 +109,7 @@ export class ScriptFilter implements HttpFilter {
   }
 
   onDestroy(): void {
-    this.#endWait();
+    this.#endWaits();
     const { onStreamEnd } = this.#definition;
     if (onStreamEnd !== undefined) {
       try {
@@ -116,53 +132,63 @@ export class ScriptFilter implements HttpFilter {
       if (this.#context.rematches && hook === 'onRequest') return this.#wait(hook, message, Promise.resolve());
       return message.finish();
     }
-    if (result instanceof ScriptReply) return this.#reply(message, result);
     if (typeof (result as Promise<unknown>)?.then === 'function')
       return this.#wait(hook, message, result as Promise<unknown>);
-    throw unknownResult(hook);
+    return this.#obeyValue(hook, message, result);
+  }
+
+  /** Returns whether the message stops, because the request was answered. */
+  #obeyValue(hook: HookName, message: ScriptMessage, value: unknown): HeadersStatus {
+    return value instanceof ScriptReply
+      ? this.#reply(message, value)
+      : this.#failed(hook, message, new TypeError(`${hook} has returned something else than nothing and ctx.reply()`));
   }
 
   #wait(hook: HookName, message: ScriptMessage, result: Promise<unknown>): HeadersStatus {
     message.hold();
-    const wait = { hook, message, timer: new Timer<ScriptFilter>(this, onTimeout) };
-    this.#waiting = wait;
+    const wait: Wait = { hook, message, timer: new Timer(undefined, () => this.#timedOut(wait)) };
+    this.#waits = [...this.#waits, wait];
     this.#shared.timers.reschedule(wait.timer, this.#shared.timeoutMs);
     result.then(
-      (value) => this.#waiting === wait && this.#stream.run(() => this.#settled(value)),
-      (error: unknown) => this.#waiting === wait && this.#stream.run(() => this.#rejected(error)),
+      (value) => this.#waits.includes(wait) && this.#stream.run(() => this.#settled(wait, value)),
+      (error: unknown) => this.#waits.includes(wait) && this.#stream.run(() => this.#rejected(wait, error)),
     );
     return HeadersStatus.StopIteration;
   }
 
   /** The hook that was waited for has ended. */
-  #settled(value: unknown): void {
-    const { hook, message } = this.#endWait()!;
-    if (value instanceof ScriptReply) return void this.#reply(message, value);
-    if (value !== undefined) return void this.#failed(hook, message, unknownResult(hook));
-    if (hook === 'onRequest' && this.#context.rematches) this.#stream.continueWithNewRoute();
-    message.release();
+  #settled(wait: Wait, value: unknown): void {
+    const { hook, message } = wait;
+    this.#endWait(wait);
+    if (value === undefined) message.release(hook === 'onRequest' && this.#context.rematches);
+    else if (this.#obeyValue(hook, message, value) === HeadersStatus.Continue) message.release();
   }
 
-  #rejected(error: unknown): void {
-    const { hook, message } = this.#endWait()!;
+  #rejected(wait: Wait, error: unknown): void {
+    const { hook, message } = wait;
+    this.#endWait(wait);
     if (this.#failed(hook, message, error) === HeadersStatus.Continue) message.release();
   }
 
-  timedOut(): void {
+  #timedOut(wait: Wait): void {
+    const { hook, message } = wait;
     // While a body is read in pieces, the stream's own timeouts apply.
-    if (this.#waiting?.message.isStreaming !== false) return;
-    const { hook, message } = this.#endWait()!;
+    if (message.isStreaming) return;
+    this.#endWait(wait);
     this.#shared.stats.increment(at.timeouts);
     const why = new Error(`it has not ended within ${this.#shared.timeoutMs} ms`);
     if (this.#fail(hook, message, why, 'script_timeout') === HeadersStatus.Continue) message.release();
   }
 
-  #endWait() {
-    const wait = this.#waiting;
-    if (wait === undefined) return undefined;
-    this.#waiting = undefined;
+  #endWait(wait: Wait): void {
     this.#shared.timers.cancel(wait.timer);
-    return wait;
+    const others = this.#waits.filter((each) => each !== wait);
+    this.#waits = others.length === 0 ? NO_WAITS : others;
+    if (wait.hook === 'onRequest') this.#context.isInRequest = false;
+  }
+
+  #endWaits(): void {
+    for (const wait of this.#waits) this.#endWait(wait);
   }
 
   // ── Answers ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -175,7 +201,7 @@ export class ScriptFilter implements HttpFilter {
       return this.#failed('ctx.reply()', message, error);
     }
     this.#shared.stats.increment(at.replies);
-    this.#answer(message, local);
+    this.#answer(local);
     return HeadersStatus.StopIteration;
   }
 
@@ -192,12 +218,15 @@ export class ScriptFilter implements HttpFilter {
       message?.finishAfterFailure();
       return HeadersStatus.Continue;
     }
-    this.#answer(message, { status: 500, body: 'Internal Server Error', details, flags: 0 });
+    this.#answer({ status: 500, body: 'Internal Server Error', details, flags: 0 });
     return HeadersStatus.StopIteration;
   }
 
-  #answer(message: ScriptMessage | undefined, reply: LocalReply): void {
-    message?.abandon(ANSWERED);
+  /** Ends what hooks still do with the request and a response that the reply replaces. */
+  #answer(reply: LocalReply): void {
+    this.#endWaits();
+    this.#request?.abandon(ANSWERED);
+    this.#response?.abandon(ANSWERED);
     this.#hasReplied = true;
     this.#stream.sendLocalReply(reply);
   }
@@ -205,14 +234,6 @@ export class ScriptFilter implements HttpFilter {
 
 const ENDED = 'the request has ended';
 const ANSWERED = 'the request was answered';
-
-function onTimeout(filter: ScriptFilter): void {
-  filter.timedOut();
-}
-
-function unknownResult(hook: HookName): TypeError {
-  return new TypeError(`${hook} has returned something else than nothing and ctx.reply()`);
-}
 
 /** Throws for a status, a body or a field that cannot be sent. */
 function localReply({ body, headers = {}, status }: Reply): LocalReply {
