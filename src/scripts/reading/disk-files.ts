@@ -1,12 +1,12 @@
 // The files of a module on the disk. Each is read once, and TypeScript becomes JavaScript.
 
-import { existsSync, readFileSync, statSync } from 'node:fs';
-import { dirname } from 'node:path';
+import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { fileIdentity } from '../../common/files/file-watch.js';
 import type { SourceFile } from '../image.js';
 import type { SourceFiles } from '../linking/script-linker.js';
 import { stripTypes } from './strip-types.js';
+import { checkTrust } from './trusted-file.js';
 
 export class DiskFiles implements SourceFiles {
   /** What has been read, by URL. */
@@ -33,17 +33,4 @@ function readSource(path: string): SourceFile {
   const text = readFileSync(path, 'utf8');
   if (ending === '.json') return { text, isJson: true };
   return { text: stripTypes(text, path), isJson: false };
-}
-
-const OTHERS_WRITE = 0o002;
-const STICKY = 0o1000;
-
-/** Throws if every user may change the file: it runs with the rights of this process. */
-function checkTrust(path: string): void {
-  if ((statSync(path).mode & OTHERS_WRITE) !== 0)
-    throw new Error(`every user may write to ${path}: run chmod o-w ${path}`);
-  const directory = dirname(path);
-  const { mode } = statSync(directory);
-  if ((mode & OTHERS_WRITE) !== 0 && (mode & STICKY) === 0)
-    throw new Error(`every user may replace ${path}: run chmod o-w ${directory}`);
 }

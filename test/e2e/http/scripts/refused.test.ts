@@ -1,6 +1,6 @@
 // Filters in TypeScript: what --mode validate and the start refuse.
 
-import { chmodSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { tempDir } from '../../harness/environment.js';
@@ -96,6 +96,35 @@ t.test('a file that every user may write is refused', async (t) => {
   chmodSync(join(directory, 'filter.ts'), 0o644);
   chmodSync(directory, 0o777);
   t.match((await validate(t, undefined, { directory })).stderr, /every user may replace .*filter\.ts/);
+});
+
+t.test('a file that every user may replace by a folder or a link on its path is refused', async (t) => {
+  const directory = tempDir(t);
+  const shared = join(directory, 'shared');
+  writeScript(shared, 'inner/filter.ts', GOOD);
+  chmodSync(shared, 0o777);
+  const refuses = async (filename: string) =>
+    t.match((await validate(t, undefined, { module: { filename } })).stderr, /every user may replace .*run chmod o-w .*shared/);
+  await refuses(join(shared, 'inner', 'filter.ts'));
+  symlinkSync('shared/inner', join(directory, 'link'));
+  await refuses(join(directory, 'link', 'filter.ts'));
+  mkdirSync(join(directory, 'own'));
+  renameSync(join(shared, 'inner'), join(directory, 'own', 'inner'));
+  symlinkSync('../own/inner/filter.ts', join(shared, 'filter.ts'));
+  await refuses(join(shared, 'filter.ts'));
+  symlinkSync('own/inner', join(directory, 'good'));
+  t.equal((await validate(t, undefined, { module: { filename: join(directory, 'good', 'filter.ts') } })).code, 0);
+});
+
+const skip = process.getuid!() !== 0 && 'only root can make a file of another user';
+t.test('in a folder with the sticky bit, only files of root and of the own user are used', { skip }, async (t) => {
+  const directory = tempDir(t);
+  writeScript(directory, 'shared/filter.ts', GOOD);
+  chmodSync(join(directory, 'shared'), 0o1777);
+  const module = { filename: join(directory, 'shared', 'filter.ts') };
+  t.equal((await validate(t, undefined, { module })).code, 0);
+  chownSync(module.filename, 12_345, 12_345);
+  t.match((await validate(t, undefined, { module })).stderr, /another user may replace .*filter\.ts: uid 12345 owns/);
 });
 
 interface Validated {
