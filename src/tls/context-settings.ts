@@ -90,7 +90,7 @@ function commonSettings(context: CommonTlsContext, secrets: TlsSecrets, isServer
     requiresServerName: false,
     verify: TlsVerify.None,
     roots: rootsOf(validation),
-    crl: bytesOf(validation?.crl) ?? NONE,
+    crl: crlOf(validation),
     verifyDepth: validation?.max_verify_depth ?? -1,
     checksLeafCrlOnly: validation?.only_verify_leaf_cert_crl ?? false,
     allowsExpired: validation?.allow_expired_certificate ?? false,
@@ -141,6 +141,13 @@ function rootsOf(validation: CertificateValidationContext | undefined): Uint8Arr
     return roots;
   }
   return validation?.system_root_certs === undefined ? NONE : readSystemRoots();
+}
+
+function crlOf(validation: CertificateValidationContext | undefined): Uint8Array {
+  const crl = bytesOf(validation?.crl);
+  // The engine revokes nothing without a list.
+  if (crl?.length === 0) throw new BatonError('CONFIG_INVALID', 'crl is empty');
+  return crl ?? NONE;
 }
 
 /** Returns the rules of a validation context. */

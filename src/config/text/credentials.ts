@@ -145,10 +145,15 @@ export function mayHoldCredentials(text: string): boolean {
   return SCHEME_WITHIN.test(text) || credentialRanges(text).length + parameterRanges(text).length > 0;
 }
 
+/** Returns whether a text in PEM form contains a private key. */
+export function holdsPrivateKey(text: string): boolean {
+  return PRIVATE_KEY.test(text);
+}
+
 /** Returns the ranges of credentials, in order. */
 export function credentialRanges(text: string): Range[] {
   if (!MAY_HOLD.test(text)) return [];
-  if (PRIVATE_KEY.test(text)) return [{ from: 0, to: text.length }];
+  if (holdsPrivateKey(text)) return [{ from: 0, to: text.length }];
   const ranges = [...matches(text, USER_INFORMATION), ...matches(text, WEB_TOKEN)];
   const scheme = SCHEME.exec(text);
   if (scheme && LOOKS_RANDOM.test(scheme[1]!)) ranges.push({ from: text.length - scheme[1]!.length, to: text.length });

@@ -6,7 +6,7 @@ import t, { type Test } from 'tap';
 import { Authority } from '../harness/certificates.js';
 import { besideEnvoy, type ProxyProgram } from '../harness/envoy.js';
 import { bootstrap, httpListener, routeAllTo, startBaton, staticCluster, tempDir, waitFor } from '../harness/index.js';
-import { clientTls, secureConnection, startSecureHost, tlsCertificate, trustedCa } from './contexts.js';
+import { clientTls, httpsGet, secureConnection, startSecureHost, tlsCertificate, trustedCa } from './contexts.js';
 import { discoveringListener, moveIntoPlace, PairFiles, SecretFile, servedName, waitForName } from './discovered.js';
 
 const root = await Authority.create();
@@ -246,6 +246,49 @@ besideEnvoy('connections to hosts use the secrets of files, as they are at the t
     'cluster.hosts.client_ssl_socket_factory.ssl_context_update_by_sds': 4,
     'cluster.hosts.ssl.fail_verify_error': 1,
   });
+});
+
+// Not beside Envoy, which shows the key: it redacts by field.
+t.test('/config_dump shows no key of a file that holds certificate and key', async (t) => {
+  const directory = tempDir(t);
+  const both = { filename: join(directory, 'both.pem') };
+  moveIntoPlace(both.filename, `${first.chain}\n${first.key}`);
+  const [secret, trust] = [new SecretFile(directory, 'server'), new SecretFile(directory, 'trust')];
+  secret.set({ tls_certificate: { certificate_chain: both, private_key: both } });
+  trust.set({ validation_context: { trusted_ca: both } });
+  const common = { validation_context_sds_secret_config: trust.config };
+  const baton = await startBaton(t, { config: discoveringListener(secret.config, common) });
+  t.equal(await servedName(t, await baton.listenerPort('main')), 'first.test');
+  const { body } = await baton.admin('/config_dump?resource=dynamic_active_secrets');
+  const redacted = { inline_bytes: Buffer.from('[redacted]').toString('base64') };
+  const secrets = JSON.parse(body).configs.map((config: { secret: object }) => config.secret);
+  t.match(secrets, [
+    { tls_certificate: { certificate_chain: redacted, private_key: redacted } },
+    { validation_context: { trusted_ca: redacted } },
+  ]);
+});
+
+// Not beside Envoy, which then revokes nothing.
+t.test('an empty list of revoked certificates is refused, and the last one applies', async (t) => {
+  const [good, revoked] = [await root.issue(), await root.issue()];
+  const directory = tempDir(t);
+  const [authority, crl] = ['ca.pem', 'crl.pem'].map((name) => join(directory, name)) as [string, string];
+  moveIntoPlace(authority, ca);
+  moveIntoPlace(crl, await root.revoke([revoked]));
+  const [secret, trust] = [new SecretFile(directory, 'server'), new SecretFile(directory, 'trust')];
+  secret.set({ tls_certificate: tlsCertificate(first) });
+  trust.set({ validation_context: { trusted_ca: { filename: authority }, crl: { filename: crl } } });
+  const common = { validation_context_sds_secret_config: trust.config };
+  const baton = await startBaton(t, { config: discoveringListener(secret.config, common) });
+  const port = await baton.listenerPort('main');
+  const request = ({ chain, key }: typeof good) => httpsGet(port, { ca, servername: 'first.test', cert: chain, key });
+  t.equal((await request(good)).status, 200);
+  await t.rejects(request(revoked));
+  moveIntoPlace(crl, '');
+  await baton.waitForStats({ 'sds.trust.key_rotation_failed': 1 });
+  t.match(baton.stderr, /'trust' are not used.*crl is empty/);
+  await t.rejects(request(revoked));
+  t.equal((await request(good)).status, 200);
 });
 
 t.test('handshakes do not fail while the files of a certificate are moved into place', async (t) => {
