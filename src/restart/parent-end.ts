@@ -298,7 +298,8 @@ export class ParentEnd {
     for (const { id } of offers) if (!this.#added.has(id)) this.#added.set(id, 0);
     batches.forEach(({ sockets, fds }, index) => {
       const isLast = index === batches.length - 1;
-      link.send({ kind: 'welcome', welcome: { firstStartedMs, generation, sockets, isLast, ticketKeys } }, fds);
+      const keys = index === 0 ? ticketKeys : undefined;
+      link.send({ kind: 'welcome', welcome: { firstStartedMs, generation, sockets, isLast, ticketKeys: keys } }, fds);
     });
   }
 

@@ -8,6 +8,7 @@ import { monotonicMs } from '../../io/time/timer-driver.js';
 import { internalError } from '../../log/internal-errors.js';
 import type { Runtime } from '../../runtime/runtime.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
+import type { DnsResolver } from '../../upstream/dns/resolver.js';
 import { resolverSettings } from '../../upstream/dns/resolver-settings.js';
 import { FAILED_CHECK_PORT, type FailedCheckReport } from '../../upstream/health-checks/failed-check-report.js';
 import { OUTLIER_PORT, type OutlierReport } from '../../upstream/outliers/outlier-report.js';
@@ -46,6 +47,8 @@ export class PrimaryUpstream {
   readonly #checks: PrimaryCheckThread;
   /** Connections of health checks. */
   readonly #checkCalls: PrimaryCalls;
+  /** That of typed_dns_resolver_config; undefined: the resolver of the process. */
+  readonly #resolver: DnsResolver | undefined;
   /** Undefined when none is configured. */
   readonly #outlierLog: OutlierEventLog | undefined;
 
@@ -55,6 +58,8 @@ export class PrimaryUpstream {
     this.#checks = this.#createChecks(runtime);
     const { event_log_path: eventLog } = bootstrap.cluster_manager?.outlier_detection ?? {};
     if (eventLog) this.#outlierLog = new OutlierEventLog(eventLog, fileFlush, primary.store);
+    const resolver = resolverSettings(bootstrap.typed_dns_resolver_config);
+    this.#resolver = resolver && primary.resolver.withSettings(resolver);
     const context = this.#clusterContext(options);
     this.clusters = this.#createClusters(context);
     this.#targets = this.#createTargets(context);
@@ -80,6 +85,7 @@ export class PrimaryUpstream {
     this.#checks.close();
     this.clusters.stop();
     this.#targets.stop();
+    this.#resolver?.close();
     this.#checkCalls.close();
     this.calls.close();
     await this.#outlierLog?.close();
@@ -97,15 +103,14 @@ export class PrimaryUpstream {
 
   #clusterContext({ bootstrap, runtime, sources }: UpstreamOptions): ClusterSetContext {
     const { concurrency, extensions, scopes, store, timers, tls, words } = this.#primary;
-    const settings = resolverSettings(bootstrap.typed_dns_resolver_config);
-    const resolver = settings ? this.#primary.resolver.withSettings(settings) : this.#primary.resolver;
     const managerStats = scopes.add('cluster_manager.', ClusterManagerStats);
     const inflated = scopes.add('thread_local_cluster_manager.main_thread.', ThreadLocalClusterManagerStats);
     for (let index = 0; index < concurrency; index++) {
       scopes.add(`thread_local_cluster_manager.worker_${index}.`, ThreadLocalClusterManagerStats);
     }
     return {
-      ...{ store, words, resolver, timers, tls, runtime, managerStats, inflated, sources },
+      ...{ store, words, timers, tls, runtime, managerStats, inflated, sources },
+      resolver: this.#resolver ?? this.#primary.resolver,
       policies: extensions,
       locality: serverPlace(bootstrap).locality,
       random: new Random(),

@@ -26,10 +26,13 @@ export function resolverSettings(resolver: TypedExtensionConfig | undefined): Re
     servers: nameServers(options.resolvers),
     isFallback: options.use_resolvers_as_fallback ?? false,
     skipsSearch: options.dns_resolver_options?.no_default_search_domain ?? false,
-    timeoutMs: seconds === undefined ? undefined : Number(seconds) * 1000,
-    attempts: options.query_tries,
+    timeoutMs: seconds === undefined ? undefined : Math.min(Number(seconds) * 1000, MAX_INT32),
+    attempts: options.query_tries === undefined ? undefined : Math.min(options.query_tries, MAX_INT32),
   };
 }
+
+/** Node's resolver accepts no larger number. A resolution has a time limit of its own. */
+const MAX_INT32 = 2 ** 31 - 1;
 
 /** Applies the settings to those of the machine. */
 export function withSettings(conf: ResolvConf, settings: ResolverSettings | undefined): ResolvConf {

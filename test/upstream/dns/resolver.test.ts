@@ -2,6 +2,7 @@ import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { DnsResolver, type DnsResolverOptions } from '../../../src/upstream/dns/resolver.js';
+import { resolverSettings } from '../../../src/upstream/dns/resolver-settings.js';
 import { tempDir } from '../../e2e/harness/environment.js';
 import { NameServer } from './name-server.js';
 
@@ -74,6 +75,22 @@ t.test('each resolution queries the server: nothing is cached', async (t) => {
   t.match(await resolver.resolve('a.test', 'V4_ONLY'), { addresses: ['10.0.0.1'] });
   server.answers.set('a.test', { a: ['10.0.0.2'], ttl: 3600 });
   t.match(await resolver.resolve('a.test', 'V4_ONLY'), { addresses: ['10.0.0.2'] });
+});
+
+t.test('limits that are too large for Node are as large as it takes', async (t) => {
+  const conf = resolverSettings({
+    name: 'cares',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.network.dns_resolver.cares.v3.CaresDnsResolverConfig',
+      query_timeout_seconds: '10000000',
+      query_tries: 2 ** 32 - 1,
+    } as never,
+  });
+  const { server, resolver } = await setUp(t);
+  server.answers.set('a.test', { a: ['10.0.0.1'], ttl: 1 });
+  const own = resolver.withSettings(conf!);
+  t.teardown(() => own.close());
+  t.match(await own.resolve('a.test', 'V4_ONLY'), { addresses: ['10.0.0.1'] });
 });
 
 t.test('addresses and localhost need no server', async (t) => {
