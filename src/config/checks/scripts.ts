@@ -7,8 +7,8 @@ import type { Problems } from '../text/problems.js';
 
 export function checkScripts(bootstrap: Bootstrap, problems: Problems): void {
   const names = new Set(registeredScripts(bootstrap).map(({ name }) => name));
-  for (const { module, path } of namedScripts(bootstrap.static_resources, ['static_resources'])) {
-    if (names.has(module) || module === '') continue;
+  for (const { isOfRoute, module, path } of namedScripts(bootstrap.static_resources, ['static_resources'])) {
+    if (isOfRoute || names.has(module) || module === '') continue;
     const remedy = names.size === 0 ? '; add baton.scripts.v1.Scripts to bootstrap_extensions' : '';
     problems.error(
       [...path, 'module'],

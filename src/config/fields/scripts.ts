@@ -3,10 +3,12 @@
 import { resolve } from 'node:path';
 import type { Any, Bootstrap } from '../generated/api.js';
 import { unpack } from '../schema/any.js';
+import { FILTER_CONFIG } from '../schema/message-name.js';
 import { formatPath, type Path, type PathPart } from '../text/path.js';
 
 const SCRIPTS = 'baton.scripts.v1.Scripts';
 const FILTER = 'baton.filters.http.script.v1.Script';
+const PER_ROUTE = 'baton.filters.http.script.v1.ScriptPerRoute';
 
 /** A registered module. Exactly one of `filename` (absolute) and `packageName` is set. */
 export interface RegisteredScript {
@@ -16,12 +18,16 @@ export interface RegisteredScript {
   readonly isWatched: boolean;
 }
 
-/** A place that names a module. */
+/** A filter that names a module, or a route with a configuration of its own for such a filter. */
 export interface NamedScript {
   readonly module: string;
   readonly config: unknown;
   readonly path: Path;
+  readonly isOfRoute: boolean;
 }
+
+/** Modules by the names of the filters that have them. */
+type Filters = ReadonlyMap<string, string>;
 
 /** Returns the modules in the order in which they are registered. */
 export function registeredScripts(bootstrap: Bootstrap): RegisteredScript[] {
@@ -42,21 +48,56 @@ function scriptMessages({ bootstrap_extensions: extensions = [] }: Bootstrap) {
 /** Returns all places in a part of a configuration, which stands at `path`. */
 export function namedScripts(value: unknown, path: Path = []): NamedScript[] {
   const found: NamedScript[] = [];
-  walk(value, [...path], found);
+  walk(value, [...path], new Map(), found);
   return found;
 }
 
-function walk(value: unknown, path: PathPart[], found: NamedScript[]): void {
+/** `filters`: of the connection manager around the value. */
+function walk(value: unknown, path: PathPart[], filters: Filters, found: NamedScript[]): void {
   if (typeof value !== 'object' || value === null) return;
-  if (typeof (value as { readonly '@type'?: unknown })['@type'] === 'string') {
-    const filter = unpack(value as Any, FILTER);
-    if (filter !== undefined) found.push({ module: filter.module ?? '', config: filter.config, path: [...path] });
-  }
+  const script = filterOf(value);
+  if (script !== undefined)
+    found.push({ module: script.module ?? '', config: script.config, path: [...path], isOfRoute: false });
+  const { http_filters: own } = value as { readonly http_filters?: unknown };
+  const known = Array.isArray(own) ? modulesOf(own) : filters;
   for (const [name, inner] of Object.entries(value)) {
     path.push(Array.isArray(value) ? Number(name) : name);
-    walk(inner, path, found);
+    if (name === 'typed_per_filter_config') addRoute(inner, path, known, found);
+    else walk(inner, path, known, found);
     path.pop();
   }
+}
+
+function addRoute(configs: object, path: Path, filters: Filters, found: NamedScript[]): void {
+  for (const [filter, given] of Object.entries(configs ?? {})) {
+    const module = filters.get(filter);
+    const config = unpack(anyOf(unpack(anyOf(given), FILTER_CONFIG)?.config ?? given), PER_ROUTE)?.config;
+    if (module !== undefined && config !== undefined)
+      found.push({ module, config, path: [...path, filter], isOfRoute: true });
+  }
+}
+
+function modulesOf(filters: readonly unknown[]): Filters {
+  const modules = new Map<string, string>();
+  for (const filter of filters) {
+    const { name, typed_config: config } = (filter ?? {}) as {
+      readonly name?: string;
+      readonly typed_config?: unknown;
+    };
+    const script = filterOf(config);
+    if (script?.module !== undefined && name !== undefined) modules.set(name, script.module);
+  }
+  return modules;
+}
+
+function filterOf(value: unknown) {
+  return unpack(anyOf(value), FILTER);
+}
+
+/** Returns undefined for what is no message of a known type: the configuration may not have been checked. */
+function anyOf(value: unknown): Any | undefined {
+  const hasType = typeof (value as { readonly '@type'?: unknown } | null | undefined)?.['@type'] === 'string';
+  return hasType ? (value as Any) : undefined;
 }
 
 /** Returns where a place is, for messages. */

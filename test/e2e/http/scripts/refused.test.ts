@@ -104,7 +104,10 @@ t.test('a file that every user may replace by a folder or a link on its path is 
   writeScript(shared, 'inner/filter.ts', GOOD);
   chmodSync(shared, 0o777);
   const refuses = async (filename: string) =>
-    t.match((await validate(t, undefined, { module: { filename } })).stderr, /every user may replace .*run chmod o-w .*shared/);
+    t.match(
+      (await validate(t, undefined, { module: { filename } })).stderr,
+      /every user may replace .*run chmod o-w .*shared/,
+    );
   await refuses(join(shared, 'inner', 'filter.ts'));
   symlinkSync('shared/inner', join(directory, 'link'));
   await refuses(join(directory, 'link', 'filter.ts'));
@@ -127,20 +130,39 @@ t.test('in a folder with the sticky bit, only files of root and of the own user 
   t.match((await validate(t, undefined, { module })).stderr, /another user may replace .*filter\.ts: uid 12345 owns/);
 });
 
+for (const isWrapped of [false, true]) {
+  t.test(`the config of a route is checked${isWrapped ? ', also within FilterConfig' : ''}`, async (t) => {
+    const source = GOOD.replace(
+      'onRequest',
+      "config(given) { if (given.who !== 'ann') throw new Error('who?'); }, onRequest",
+    );
+    const own = { '@type': 'type.googleapis.com/baton.filters.http.script.v1.ScriptPerRoute', config: { who: 'bob' } };
+    const wrapped = { '@type': 'type.googleapis.com/envoy.config.route.v3.FilterConfig', config: own };
+    const { code, stderr } = await validate(t, source, {
+      filter: { config: { who: 'ann' } },
+      route: { typed_per_filter_config: { filter: isWrapped ? wrapped : own } },
+    });
+    t.equal(code, 1);
+    t.match(stderr, /routes\[0\]\.typed_per_filter_config\.filter\.config: the script 'filter' refuses it: who\?/);
+  });
+}
+
 interface Validated {
   directory?: string;
   module?: Config | undefined;
   filter?: Config | undefined;
   name?: string | undefined;
+  /** Added to the only route. */
+  route?: Config;
 }
 
 async function validate(
   t: Test,
   source: string | undefined,
-  { directory = tempDir(t), filter, module, name = 'filter' }: Validated,
+  { directory = tempDir(t), filter, module, name = 'filter', route = {} }: Validated,
 ) {
   if (source !== undefined) writeScript(directory, 'filter.ts', source);
-  const manager = managerOf([routeTo({ prefix: '/' }, 'host')], {
+  const manager = managerOf([{ ...routeTo({ prefix: '/' }, 'host'), ...route }], {
     http_filters: [scriptFilter(name, filter), ROUTER_FILTER],
   });
   const baton = await startBaton(t, {
