@@ -178,8 +178,16 @@ export class H2ServerCodec extends H2Connection implements ServerCodec {
     if (error !== SectionError.None) this.#refuse(stream, error);
     else if (this.options.underscores !== 'ALLOW' && this.#hasRejectedName(head))
       this.failStream(stream, ErrorCode.InternalError, UNDERSCORE);
-    else if (isPlainPath(this.memory.bytes, head.pathStart, head.pathEnd)) decoder.onHeaders(head, endStream);
+    else if (isPlainPath(this.memory.bytes, head.pathStart, head.pathEnd)) this.#deliverHead(stream, head);
     else decoder.onInvalid(INVALID_PATH, head);
+  }
+
+  /** As in HTTP/1, the head is not the end of a request for a tunnel: like bytes, the end waits until the tunnel is accepted. */
+  #deliverHead(stream: H2ServerStream, head: HeaderBlock): void {
+    const { decoder, isEndReceived } = stream;
+    const isForTunnel = stream.isUpgrade || stream.isConnect;
+    if (isEndReceived && isForTunnel) stream.receive(0, 0);
+    decoder!.onHeaders(head, isEndReceived && !isForTunnel);
   }
 
   /** Handles names with underscores. Returns whether the request is rejected. */

@@ -104,13 +104,18 @@ interface Tunnel {
 
 const UPGRADE: OutgoingHttpHeaders = { ':method': 'CONNECT', ':protocol': 'websocket', ':scheme': 'http' };
 
-/** Opens a tunnel as a stream of HTTP/2. Waits for the response. */
-function openStream(t: Teardown, port: number, headers: OutgoingHttpHeaders): Promise<Tunnel & { code(): number }> {
+/** Opens a tunnel as a stream of HTTP/2, with `endStream` without own bytes. Waits for the response. */
+function openStream(
+  t: Teardown,
+  port: number,
+  headers: OutgoingHttpHeaders,
+  endStream = false,
+): Promise<Tunnel & { code(): number }> {
   const session = openSession(t, port);
   const opened = new Promise<Tunnel & { code(): number }>((resolve, reject) => {
     session.on('error', reject);
     session.on('remoteSettings', () => {
-      const stream = session.request(headers, { endStream: false });
+      const stream = session.request(headers, { endStream });
       let received = '';
       const ended = new Promise<void>((done) => stream.on('close', done));
       stream.setEncoding('latin1').on('data', (text: string) => {
@@ -391,6 +396,49 @@ t.test('bytes for a tunnel reach no host before it has accepted the tunnel', asy
     session.destroy();
   }
 });
+
+t.test(
+  'a client may end its direction of a tunnel with the head, and nothing is left when the host ends',
+  async (t) => {
+    const requests: Requested[] = [];
+    const tcp = await listen(
+      t,
+      createTcp({ allowHalfOpen: true }, (socket) => echo(socket, 'tcp:')),
+    );
+    const proxy = await startProxy(t, {
+      listeners: {
+        main: managerOf(
+          [
+            routeTo(named('tcp'), 'tcp', ending()),
+            ...HOSTS.map((host) => routeTo(named(host), host)),
+            ...HOSTS.map((host) => routeTo({ prefix: `/${host}/` }, host)),
+          ],
+          ALLOWED,
+        ),
+      },
+      clusters: [
+        staticCluster('h1', await startH1(t, requests)),
+        staticCluster('h2', await startH2(t, requests), HTTP2_CLUSTER),
+        staticCluster('tcp', tcp),
+      ],
+    });
+    const connects = [...HOSTS, 'tcp'].map((host) => ({ ':method': 'CONNECT', ':authority': `${host}.test:443` }));
+    for (const headers of [...HOSTS.map((host) => extended(`/${host}/x`)), ...connects]) {
+      const tunnel = await openStream(t, proxy.port, headers, true);
+      const name = JSON.stringify(headers);
+      t.equal(tunnel.status, 200, name);
+      t.equal(await tunnel.end(), 'bye', name);
+      t.equal(tunnel.code(), 0, name);
+    }
+    await proxy.baton.waitForStats({
+      'cluster.h1.upstream_cx_active': 0,
+      'cluster.tcp.upstream_cx_active': 0,
+      'cluster.h2.upstream_rq_active': 0,
+      'http.main.downstream_rq_active': 0,
+      'http.main.downstream_cx_upgrades_active': 0,
+    });
+  },
+);
 
 t.test('an upgrade to h2c and its settings reach no host', async (t) => {
   let headers: IncomingHttpHeaders = {};
