@@ -180,11 +180,13 @@ export class H2ClientCodec extends H2Connection implements ClientCodec {
     this.fail(ErrorCode.ProtocolError, 'invalid message', SECTION_ERRORS[error]);
   }
 
-  /** The exchange ends with the response: the rest of a request is not needed then. */
+  /** The exchange ends with the response: the rest of a request is not needed then, except in a tunnel. */
   override settle(stream: H2Stream): void {
     if (!stream.isEndReceived || stream.held !== undefined || !stream.isOpen) return;
     if (stream.isEndSent) this.closeStream(stream);
     else if (!stream.isTunnel) this.resetStream(stream, ErrorCode.Cancel);
+    // The queued rest of a tunnel is sent, but its decoder may serve another request by then.
+    else if (stream.isEndQueued) stream.decoder = undefined;
   }
 
   protected override onStreamClosed(stream: H2Stream): void {

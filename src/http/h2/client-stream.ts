@@ -25,10 +25,9 @@ export class H2ClientStream extends H2Stream implements RequestEncoder {
     this.isUpgrade = isUpgradeRequest(headers);
     this.isConnect = headers.method === Method.Connect;
     if (asksForUpgrade && headers.contentLength > 0) return this.carrier.refuseTunnel(this);
-    if (this.isUpgrade) {
-      this.upgradeType = headers.value(headers.findId(ConnectionHeader.Upgrade));
-      headers.removeId(ConnectionHeader.ContentLength);
-    }
+    if (this.isUpgrade) this.upgradeType = headers.value(headers.findId(ConnectionHeader.Upgrade));
+    // It is 0, and not that of the tunnel.
+    if (this.isUpgrade || this.isConnect) headers.removeId(ConnectionHeader.ContentLength);
     this.hasSentHead = true;
     this.isHeadRequest = headers.method === Method.Head;
     // Without the field, which a filter has removed, nothing follows an upgrade's head.
@@ -38,6 +37,7 @@ export class H2ClientStream extends H2Stream implements RequestEncoder {
   }
 
   protected override onEndQueued(): void {
-    // The response follows.
+    // Otherwise the response follows.
+    if (this.isTunnel) this.carrier.settle(this);
   }
 }

@@ -37,8 +37,11 @@ class ClientPeer implements ClientCodecEvents {
     this.turn(() => {});
   }
 
-  /** Begins a request. Its events are recorded with `name`. */
-  request(name: string, { method = 'GET', body }: { method?: string; body?: string } = {}): RequestEncoder {
+  /** Begins a request, which more follows with `isOpen`. Its events are recorded with `name`. */
+  request(
+    name: string,
+    { method = 'GET', body, isOpen = false }: { method?: string; body?: string; isOpen?: boolean } = {},
+  ): RequestEncoder {
     const note = (text: string) => this.#journal.push(`${name} ${text}`);
     const { memory } = this.wire;
     const decoder: ResponseDecoder = {
@@ -59,12 +62,20 @@ class ClientPeer implements ClientCodecEvents {
       headers.add(headerKey('host'), 'a.test');
       encoder.headers(headers, body === undefined);
       headers.drop();
-      if (body === undefined) return;
-      const offset = memory.scratch(body.length);
-      memory.write(offset, body);
-      encoder.data(offset, body.length, true);
+      if (body !== undefined) this.#send(encoder, body, !isOpen);
     });
     return encoder;
+  }
+
+  /** Sends the rest of a request's body. */
+  finish(encoder: RequestEncoder, body: string): void {
+    this.turn(() => this.#send(encoder, body, true));
+  }
+  #send(encoder: RequestEncoder, body: string, endStream: boolean): void {
+    const { memory } = this.wire;
+    const offset = memory.scratch(body.length);
+    memory.write(offset, body);
+    encoder.data(offset, body.length, endStream);
   }
 
   receive(...parts: Buffer[]): void {
@@ -207,6 +218,43 @@ t.test('a body waits for the windows of the host', (t) => {
   peer.request('one', { method: 'POST', body: 'hello' });
   peer.receive(windowUpdate(1, 2), windowUpdate(1, 9));
   t.same(peer.sent().slice(1), ['Data 1 he', 'Data 1 ll', 'Data 1 o end']);
+  t.equal(peer.end(), 0);
+  t.end();
+});
+
+t.test('a request gets no events once both directions of its tunnel have ended, while its last bytes wait', (t) => {
+  for (const isClientFirst of [true, false]) {
+    const peer = connected({}, [4, 2]);
+    const answers = new FramePeer();
+    const encoder = peer.request('one', { method: 'CONNECT', body: '1', isOpen: true });
+    peer.receive(answers.headers(1, [[':status', '200']], false));
+    peer.sent();
+    if (isClientFirst) peer.finish(encoder, '2345');
+    peer.receive(data(1, 'bye', true));
+    if (!isClientFirst) peer.finish(encoder, '2345');
+    t.same(peer.events(), ['one 200', ...(isClientFirst ? ['one blocked'] : []), 'one data bye end']);
+    peer.receive(windowUpdate(1, 2));
+    t.same(peer.sent(), ['Data 1 2', 'Data 1 34']);
+    peer.receive(resetFrame(1));
+    t.same(peer.events(), ['complete']);
+    t.equal(peer.end(), 0);
+  }
+  t.end();
+});
+
+t.test('a CONNECT has no content-length', (t) => {
+  const peer = connected();
+  peer.turn(() => {
+    const headers = new HeaderBlock(peer.wire.memory);
+    headers.setMethod((METHOD_NAMES.indexOf('CONNECT') + 1) as Method, 'CONNECT');
+    headers.setPath('a.test:443');
+    headers.add(headerKey('host'), 'a.test:443');
+    headers.add(headerKey('content-length'), '0');
+    const decoder = { onReset: () => {} } as Partial<ResponseDecoder> as ResponseDecoder;
+    peer.codec.newStream(decoder).headers(headers, false);
+    headers.drop();
+  });
+  t.same(peer.sent(), ['Headers 1 :method: CONNECT; :authority: a.test:443']);
   t.equal(peer.end(), 0);
   t.end();
 });
