@@ -39,8 +39,8 @@ export interface PooledCluster extends RequestedCluster {
 
 /** Where a try of a request gets its connection. */
 export interface RequestPool {
-  /** Connections count themselves as requests of the host. */
-  readonly countsRequests: boolean;
+  /** Connections count themselves as requests of the host, and their own flow control. */
+  readonly countsItself: boolean;
   /** Starts `request`, or queues it. See HttpPool.start(). */
   start(request: PoolRequest): void;
   /** Removes a queued request. */
@@ -48,7 +48,7 @@ export interface RequestPool {
 }
 
 export class HttpPool implements ConnectionPool, RequestPool {
-  readonly countsRequests = false;
+  readonly countsItself = false;
 
   readonly cluster: PooledCluster;
   readonly host: Host;

@@ -15,7 +15,7 @@ const LINGER_MS = 5000;
 
 export class TcpTunnel implements RequestPool, RequestEncoder, UpstreamSocketEvents {
   /** The connection is a request of its own. */
-  readonly countsRequests = true;
+  readonly countsItself = true;
   readonly #cluster: Cluster;
   readonly #host: ClusterHost;
   /** What precedes the bytes of the request. */

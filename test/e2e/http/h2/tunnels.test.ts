@@ -440,6 +440,36 @@ t.test(
   },
 );
 
+t.test('a tunnel that ends here counts its flow control once', async (t) => {
+  const BYTES = 32 * 1024 * 1024;
+  let received = 0;
+  const hosts: Socket[] = [];
+  const tcp = await listen(
+    t,
+    createTcp({ pauseOnConnect: true }, (socket) => {
+      hosts.push(socket);
+      socket.on('data', ({ length }: Buffer) => {
+        received += length;
+      });
+      socket.pause();
+    }),
+  );
+  const proxy = await startProxy(t, {
+    listeners: { main: managerOf([routeTo(CONNECT, 'tcp', ending())]) },
+    clusters: [staticCluster('tcp', tcp)],
+  });
+  const client = await connectRaw(t, proxy.port);
+  client.write('CONNECT tcp.test:443 HTTP/1.1\r\nhost: tcp.test:443\r\n\r\n');
+  await waitFor(() => client.received.includes('\r\n\r\n') && hosts.length === 1, { what: 'the tunnel' });
+  client.write('x'.repeat(BYTES));
+  const backedUp = 'cluster.tcp.upstream_flow_control_backed_up_total';
+  await waitFor(async () => (await proxy.baton.stat(backedUp))! > 0, { what: 'a host that does not read' });
+  hosts[0]!.resume();
+  await waitFor(() => received === BYTES, { what: 'all bytes' });
+  const paused = (await proxy.baton.stat('http.main.downstream_flow_control_paused_reading_total'))!;
+  await proxy.baton.waitForStats({ [backedUp]: paused });
+});
+
 t.test('an upgrade to h2c and its settings reach no host', async (t) => {
   let headers: IncomingHttpHeaders = {};
   const server = createHttp((request, answer) => {

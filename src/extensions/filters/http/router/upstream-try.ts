@@ -7,6 +7,7 @@ import { type CodecError, type RequestEncoder, ResetReason } from '../../../../h
 import type { ResponseStream } from '../../../../http/filters/filter.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import { Timer } from '../../../../io/time/timing-wheel.js';
+import type { CounterSlot } from '../../../../stats/layout.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
 import type { HostConnection } from '../../../../upstream/connections/host-connection.js';
@@ -142,7 +143,7 @@ export class UpstreamTry implements PoolRequest {
     this.#isSent = true;
     this.#encoder = encoder;
     this.startMs = this.#thread.clock.monotonicMs;
-    if (!this.#pool!.countsRequests) {
+    if (!this.#pool!.countsItself) {
       this.#cluster.requestBegan(this.host!);
       countHostConnection(this.host!);
     }
@@ -152,7 +153,7 @@ export class UpstreamTry implements PoolRequest {
 
   onPoolFailure(reason: PoolFailure, detail: string): void {
     this.#state = State.None;
-    if (!this.#pool!.countsRequests) countNoConnection(this.host!, reason);
+    if (!this.#pool!.countsItself) countNoConnection(this.host!, reason);
     this.#pool = undefined;
     this.#listener.tryUnconnected(reason, detail);
   }
@@ -162,7 +163,7 @@ export class UpstreamTry implements PoolRequest {
     if (this.#state !== State.Running) return;
     this.#state = State.None;
     this.#encoder = undefined;
-    if (!this.#pool!.countsRequests) this.#cluster.requestEnded(this.host!);
+    if (!this.#pool!.countsItself) this.#cluster.requestEnded(this.host!);
     this.#pool = undefined;
     this.#timeouts?.stop();
     this.#stream.info.tryEnded();
@@ -217,13 +218,13 @@ export class UpstreamTry implements PoolRequest {
 
   pauseResponse(): void {
     if (this.#state !== State.Running) return;
-    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_paused_reading_total);
+    this.#countFlow(ClusterStats.at.upstream_flow_control_paused_reading_total);
     this.#encoder!.pauseReading();
   }
 
   resumeResponse(): void {
     if (this.#state !== State.Running) return;
-    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_resumed_reading_total);
+    this.#countFlow(ClusterStats.at.upstream_flow_control_resumed_reading_total);
     this.#encoder!.resumeReading();
   }
 
@@ -257,12 +258,16 @@ export class UpstreamTry implements PoolRequest {
   /** Called when the send queue to the host rises above its high watermark. */
   onWriteBlocked(): void {
     this.#stream.pauseRequest(Pause.Blocked);
-    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_backed_up_total);
+    this.#countFlow(ClusterStats.at.upstream_flow_control_backed_up_total);
   }
 
   onWriteDrained(): void {
     this.#stream.resumeRequest(Pause.Blocked);
-    this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_drained_total);
+    this.#countFlow(ClusterStats.at.upstream_flow_control_drained_total);
+  }
+
+  #countFlow(counter: CounterSlot): void {
+    if (this.#pool?.countsItself !== true) this.#cluster.stats.increment(counter);
   }
 }
 
