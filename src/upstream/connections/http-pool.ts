@@ -198,8 +198,11 @@ export class HttpPool implements ConnectionPool, RequestPool {
 
   #wait(request: PoolRequest): void {
     const { cluster } = this;
-    if (!cluster.limits.tryAcquire(LimitKind.PendingRequests, this.priority))
-      return this.#overflow(request, PoolFailure.PendingOverflow, ClusterStats.at.upstream_rq_pending_overflow);
+    if (!cluster.limits.tryAcquire(LimitKind.PendingRequests, this.priority)) {
+      this.#overflow(request, PoolFailure.PendingOverflow, ClusterStats.at.upstream_rq_pending_overflow);
+      // The pool may have been made for this request.
+      return this.#reportEmpty();
+    }
     request.pendingPrev = this.#lastPending;
     request.pendingNext = undefined;
     if (this.#lastPending === undefined) this.#firstPending = request;

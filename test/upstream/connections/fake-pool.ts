@@ -23,6 +23,10 @@ export class FakePool {
   readonly handlers = new Map<number, ConnectionHandler>();
   readonly wheel: TimingWheel;
   readonly pool: HttpPool;
+  /** No slot of this kind is free. */
+  exhausted: LimitKind | undefined;
+  /** How often the pool has reported that it is empty. */
+  emptied = 0;
   /** An error for connect() to throw. */
   connectError: Error | undefined;
   /** The id of the last connection. */
@@ -50,9 +54,9 @@ export class FakePool {
       spec: { name: 'api', connectTimeoutMs: 5000, idleTimeoutMs: 3_600_000, http1: DEFAULT_HTTP1_OPTIONS },
       stats: this.stats,
       tlsOf: () => undefined,
-      poolEmptied: () => {},
+      poolEmptied: () => this.emptied++,
       limits: {
-        tryAcquire: (kind: LimitKind) => ++held[kind]! > 0,
+        tryAcquire: (kind: LimitKind) => kind !== this.exhausted && ++held[kind]! > 0,
         release: (kind: LimitKind) => void held[kind]!--,
       },
     };

@@ -82,3 +82,13 @@ t.test('a connection to a removed host serves the queued request, then closes', 
   t.same([...handlers.keys()], [1], 'nobody needs the second');
   t.end();
 });
+
+t.test('a pool reports that it is empty when its only request is refused', (t) => {
+  const played = new FakePool();
+  played.exhausted = LimitKind.PendingRequests;
+  const request = new NotedRequest();
+  played.pool.start(request);
+  t.equal(request.outcome, 'failed');
+  t.equal(played.emptied, 1, 'clients may make any number of pools');
+  t.end();
+});
