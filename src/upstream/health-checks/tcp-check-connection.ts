@@ -1,8 +1,8 @@
 // The connection of a TCP check.
 
-import { type ConnectingCluster, HostConnection } from '../connections/host-connection.js';
-import type { Host } from '../hosts/host.js';
+import { HostConnection } from '../connections/host-connection.js';
 import type { PoolFailure } from '../pool-failure.js';
+import type { CheckTarget } from './check-target.js';
 
 /** The callbacks of the connection to its check. */
 export interface TcpCheckEvents {
@@ -20,8 +20,8 @@ const FLUSH_MS = 1000;
 export class TcpCheckConnection extends HostConnection {
   readonly #events: TcpCheckEvents;
 
-  constructor(cluster: ConnectingCluster, host: Host, events: TcpCheckEvents) {
-    super(cluster, host);
+  constructor({ cluster, host, options }: CheckTarget, events: TcpCheckEvents) {
+    super(cluster, host, undefined, options);
     this.#events = events;
   }
 

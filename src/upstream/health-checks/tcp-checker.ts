@@ -99,9 +99,8 @@ export class TcpChecker implements Checker, TcpCheckEvents {
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #connect(): void {
-    const { cluster, host } = this.#target;
     try {
-      this.#connection = new TcpCheckConnection(cluster, host, this);
+      this.#connection = new TcpCheckConnection(this.#target, this);
     } catch (error) {
       this.#ended(Outcome.NetworkFailure, messageOf(error));
     }

@@ -220,7 +220,7 @@ besideEnvoy(
       ALPNCallback: ({ protocols, servername }) => {
         offers.push(protocols.join());
         names.push(servername);
-        return protocols.includes('h2') ? 'h2' : undefined;
+        return protocols.find((name) => name === 'h2' || name === 'y');
       },
     });
     const checks: Check[] = [];
@@ -245,6 +245,14 @@ besideEnvoy(
             ),
           ),
           staticCluster(
+            'tcp',
+            port,
+            checked(
+              { tcp_health_check: {}, tls_options: { alpn_protocols: ['y'] } },
+              { transport_socket: tls('tcp.test', ['other']) },
+            ),
+          ),
+          staticCluster(
             'matched',
             port,
             checked(
@@ -261,9 +269,9 @@ besideEnvoy(
         ],
       }),
     });
-    t.same(await outcomes(baton, ['own', 'matched']), { own: 'healthy', matched: 'healthy' });
-    t.same(offers.sort(), ['h2', 'h2,x']);
-    t.same(names.sort(), ['checks.test', 'own.test']);
+    t.same(await outcomes(baton, ['own', 'tcp', 'matched']), { own: 'healthy', tcp: 'healthy', matched: 'healthy' });
+    t.same(offers.sort(), ['h2', 'h2,x', 'y']);
+    t.same(names.sort(), ['checks.test', 'own.test', 'tcp.test']);
     t.equal(checks[0]!.headers[':scheme'], 'https');
     await baton.waitForStats({
       'cluster.matched.checks.total_match_count': 1,
