@@ -28,8 +28,8 @@ export interface PeerRules {
 
 /** Names that the certificate of one connection must have. */
 export interface ExpectedNames {
-  /** One of its names of any type must be this one; '': any is accepted. */
-  readonly listed: string;
+  /** One of its names of any type must be this one; undefined: any is accepted. */
+  readonly listed: string | undefined;
   /** In place of the rules, one of its DNS names must stand for this one; '': the rules apply. */
   readonly serverName: string;
 }
@@ -77,7 +77,7 @@ export class CompiledPeerRules {
     }
     if (facts === undefined) return this.#refused('fail_verify_error', 'unreadable certificate');
     const { listed, serverName } = expected;
-    if (listed !== '' && !hasName(facts, listed)) {
+    if (listed !== undefined && !hasName(facts, listed)) {
       const detail = `verify SAN list, expected SANs: [${onOneLine(listed)}], certificate SANs: [${namesText(facts)}]`;
       return this.#refused('fail_verify_san', detail);
     }
@@ -91,7 +91,9 @@ export class CompiledPeerRules {
     }
     if (hasRoots || hasDigests) return VERIFIED;
     // Anybody can make a certificate with the right name.
-    return hasMatchers || listed !== '' ? this.#refused('fail_verify_san', 'names without a trusted CA') : UNTRUSTED;
+    return hasMatchers || listed !== undefined
+      ? this.#refused('fail_verify_san', 'names without a trusted CA')
+      : UNTRUSTED;
   }
 
   #refused(refusal: Refusal, what: string): Verdict {
@@ -114,7 +116,7 @@ export class CompiledPeerRules {
   }
 }
 
-const NO_NAMES: ExpectedNames = { listed: '', serverName: '' };
+const NO_NAMES: ExpectedNames = { listed: undefined, serverName: '' };
 
 function hasName({ names }: CertificateEvidence, expected: string): boolean {
   return names.some((name) => {

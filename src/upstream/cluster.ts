@@ -135,7 +135,7 @@ export class Cluster implements PooledCluster {
    * Returns the pool of this worker's HTTP connections to the host. `client`: the protocol of the request's client; undefined: the request
    * is Baton's own. `authority`: see ConnectOptions.
    */
-  pool(host: ClusterHost, priority: Priority, client?: Protocol, authority = ''): HttpPool {
+  pool(host: ClusterHost, priority: Priority, client?: Protocol, authority?: string): HttpPool {
     const { alpn, protocol } = this.#protocols.of(client);
     const pools = (host.pools ??= new HostPools());
     const found = pools.find(priority, protocol, authority);
@@ -150,13 +150,18 @@ export class Cluster implements PooledCluster {
     return this.#transports[transport];
   }
 
+  /** Connections depend on the host that requests name. */
+  get connectsByName(): boolean {
+    return this.#requestedHost !== undefined;
+  }
+
   /** Returns the part of ConnectOptions that a request determines. */
-  authorityOf(headers: HeaderBlock): string {
-    return this.#requestedHost === undefined ? '' : this.#requestedHost(headers);
+  authorityOf(headers: HeaderBlock): string | undefined {
+    return this.#requestedHost?.(headers);
   }
 
   poolEmptied({ host, options }: HttpPool): void {
-    if (options.authority !== '') (host as ClusterHost).pools?.forget(options.authority);
+    if (options.authority !== undefined) (host as ClusterHost).pools?.forget(options.authority);
   }
 
   /**

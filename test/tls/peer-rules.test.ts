@@ -72,15 +72,16 @@ t.test(
       ['a.wild.test', '', true],
       ['a.b.wild.test', '', false],
       ['bad.test', '', false],
-      ['', 'a.wild.test', true],
-      ['', 'bad.test', false],
+      ['', '', false],
+      [undefined, 'a.wild.test', true],
+      [undefined, 'bad.test', false],
       ['bad.test', 'good.test', false],
     ] as const) {
       t.equal(rules.judge(0, 0, '', facts, { listed, serverName }).isAccepted, isAccepted, `${listed} ${serverName}`);
     }
     const other = factsWith(NameType.Dns, 'other.test');
     t.notOk(rules.judge(0, 0, '', other, { listed: 'other.test', serverName: '' }).isAccepted);
-    t.ok(rules.judge(0, 0, '', other, { listed: '', serverName: 'other.test' }).isAccepted);
+    t.ok(rules.judge(0, 0, '', other, { listed: undefined, serverName: 'other.test' }).isAccepted);
     const address = factsWith(NameType.Ip, [127, 0, 0, 1]);
     t.match(rules.judge(0, 0, '', address, { listed: '127.0.0.2', serverName: '' }), {
       refusal: 'fail_verify_san',

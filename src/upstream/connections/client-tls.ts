@@ -27,15 +27,17 @@ export class ClientTls {
   begin(transport: Transport, id: number, host: Host, { alpn, authority, replacesAlpn }: ConnectOptions): TlsHandshake {
     const { context, requestNames, verifiesServerName } = this.#settings;
     const serverName = this.#serverName(host, authority);
-    const listed = requestNames?.areVerified === true ? authority : '';
-    transport.startTls(id, context, { serverName, alpn, sessionGroup: listed, replacesAlpn });
+    const listed = requestNames?.areVerified === true ? authority : undefined;
+    // Connections that need no name are a group of their own.
+    const sessionGroup = listed === undefined ? '' : `name:${listed}`;
+    transport.startTls(id, context, { serverName, alpn, sessionGroup, replacesAlpn });
     return new TlsHandshake(this.#stats, { listed, serverName: verifiesServerName ? serverName : '' });
   }
 
   /** Returns the SNI of a connection to `host`; '' sends none. */
-  #serverName({ hostname }: Host, authority: string): string {
+  #serverName({ hostname }: Host, authority: string | undefined): string {
     const { requestNames, serverName, usesHostname } = this.#settings;
-    if (requestNames?.areSent === true && authority !== '' && isIP(authority) === 0) return authority;
+    if (requestNames?.areSent === true && authority && isIP(authority) === 0) return authority;
     return (usesHostname && hostname) || serverName;
   }
 }

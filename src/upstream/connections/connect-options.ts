@@ -5,9 +5,9 @@ export interface ConnectOptions {
   readonly alpn: Uint8Array;
   /** It is offered in place of what the context offers. */
   readonly replacesAlpn?: boolean;
-  /** The host that the requests name, in lower case; '' where connections do not depend on it. */
-  readonly authority: string;
+  /** The host that the requests name, in lower case, '' if they name none; undefined where connections do not depend on it. */
+  readonly authority: string | undefined;
 }
 
 /** Of connections that are not made for requests. */
-export const NO_CONNECT_OPTIONS: ConnectOptions = { alpn: new Uint8Array(), authority: '' };
+export const NO_CONNECT_OPTIONS: ConnectOptions = { alpn: new Uint8Array(), authority: undefined };

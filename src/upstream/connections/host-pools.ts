@@ -12,15 +12,15 @@ export class HostPools {
   #named: Map<string, HttpPool[]> | undefined;
 
   /** `authority`: see ConnectOptions. */
-  find(priority: Priority, protocol: PoolProtocol, authority: string): HttpPool | undefined {
-    const pools = authority === '' ? this.#common : (this.#named?.get(authority) ?? []);
+  find(priority: Priority, protocol: PoolProtocol, authority: string | undefined): HttpPool | undefined {
+    const pools = authority === undefined ? this.#common : (this.#named?.get(authority) ?? []);
     for (const pool of pools) if (pool.priority === priority && pool.protocol === protocol) return pool;
     return undefined;
   }
 
   add(pool: HttpPool): void {
     const { authority } = pool.options;
-    if (authority === '') this.#common.push(pool);
+    if (authority === undefined) this.#common.push(pool);
     else {
       this.#named ??= new Map();
       this.#named.set(authority, [...(this.#named.get(authority) ?? []), pool]);

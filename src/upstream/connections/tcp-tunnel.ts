@@ -6,6 +6,7 @@ import { type RequestEncoder, ResetReason } from '../../http/codec/streams.js';
 import { type HeaderBlock, headerBlocks } from '../../http/headers/header-block.js';
 import type { Cluster, ClusterHost } from '../cluster.js';
 import { PoolFailure } from '../pool-failure.js';
+import { type ConnectOptions, NO_CONNECT_OPTIONS } from './connect-options.js';
 import { EndedBy } from './host-connection.js';
 import type { PoolRequest, RequestPool } from './http-pool.js';
 import { UpstreamSocket, type UpstreamSocketEvents } from './upstream-socket.js';
@@ -18,6 +19,7 @@ export class TcpTunnel implements RequestPool, RequestEncoder, UpstreamSocketEve
   readonly countsItself = true;
   readonly #cluster: Cluster;
   readonly #host: ClusterHost;
+  readonly #options: ConnectOptions;
   /** What precedes the bytes of the request. */
   readonly #opening: Uint8Array;
   #request: PoolRequest | undefined;
@@ -26,9 +28,11 @@ export class TcpTunnel implements RequestPool, RequestEncoder, UpstreamSocketEve
   #isRequestEnded = false;
   #isResponseEnded = false;
 
-  constructor(cluster: Cluster, host: ClusterHost, opening: Uint8Array) {
+  /** `authority`: see ConnectOptions. */
+  constructor(cluster: Cluster, host: ClusterHost, authority: string | undefined, opening: Uint8Array) {
     this.#cluster = cluster;
     this.#host = host;
+    this.#options = { ...NO_CONNECT_OPTIONS, authority };
     this.#opening = opening;
   }
 
@@ -36,7 +40,7 @@ export class TcpTunnel implements RequestPool, RequestEncoder, UpstreamSocketEve
 
   start(request: PoolRequest): void {
     this.#request = request;
-    this.#socket = UpstreamSocket.connect(this, this.#cluster, this.#host);
+    this.#socket = UpstreamSocket.connect(this, this.#cluster, this.#host, this.#options);
     if (this.#socket === undefined) request.onPoolFailure(PoolFailure.PendingOverflow, '');
   }
 

@@ -7,6 +7,7 @@ import type { Cluster } from '../cluster.js';
 import type { Host } from '../hosts/host.js';
 import { LimitKind } from '../limits.js';
 import { PoolFailure } from '../pool-failure.js';
+import type { ConnectOptions } from './connect-options.js';
 import { EndedBy, HostConnection, type TakenOverConnection } from './host-connection.js';
 
 /** Close timeout: how long the host may accept none of the pending bytes. */
@@ -34,7 +35,12 @@ export class UpstreamSocket extends HostConnection {
    * Begins to connect. Returns undefined when a circuit breaker of the cluster is open: for connections, or for pending requests,
    * which limits pending connects.
    */
-  static connect(events: UpstreamSocketEvents, cluster: Cluster, host: Host): UpstreamSocket | undefined {
+  static connect(
+    events: UpstreamSocketEvents,
+    cluster: Cluster,
+    host: Host,
+    options?: ConnectOptions,
+  ): UpstreamSocket | undefined {
     const { limits, stats } = cluster;
     if (!limits.tryAcquire(LimitKind.Connections, Priority.Default)) {
       stats.increment(ClusterStats.at.upstream_cx_overflow);
@@ -46,7 +52,7 @@ export class UpstreamSocket extends HostConnection {
       return undefined;
     }
     try {
-      return new UpstreamSocket(events, cluster, host);
+      return new UpstreamSocket(events, cluster, host, undefined, options);
     } catch (error) {
       limits.release(LimitKind.Connections, Priority.Default);
       limits.release(LimitKind.PendingRequests, Priority.Default);
@@ -65,8 +71,14 @@ export class UpstreamSocket extends HostConnection {
     return new UpstreamSocket(events, cluster, host, takenOver);
   }
 
-  private constructor(events: UpstreamSocketEvents, cluster: Cluster, host: Host, takenOver?: TakenOverConnection) {
-    super(cluster, host, takenOver);
+  private constructor(
+    events: UpstreamSocketEvents,
+    cluster: Cluster,
+    host: Host,
+    takenOver?: TakenOverConnection,
+    options?: ConnectOptions,
+  ) {
+    super(cluster, host, takenOver, options);
     this.#events = events;
     this.#cluster = cluster;
     if (cluster.spec.closesOnHostFailure) (host.sockets ??= new Set()).add(this);

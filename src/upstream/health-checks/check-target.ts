@@ -80,7 +80,7 @@ export function checkTarget(
     protocol: usesHttp2
       ? h2Client(thread.memory, spec.http2 ?? DEFAULT_HTTP2_OPTIONS, stats.http2)
       : h1Client(thread.memory, spec.http1),
-    options: { alpn: check.alpn, replacesAlpn: true, authority: '' },
+    options: { alpn: check.alpn, replacesAlpn: true, authority: undefined },
   };
 }
 

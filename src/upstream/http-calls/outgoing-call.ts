@@ -56,7 +56,8 @@ export abstract class OutgoingCall implements PoolRequest {
   /** Of the response; 0 before it. */
   protected status = 0;
   readonly #thread: CallingThread;
-  readonly #pool: HttpPool;
+  /** Undefined before start(). */
+  #pool: HttpPool | undefined;
   readonly #timer = new Timer<OutgoingCall>(this, onTimeout);
   readonly #startMs: number;
   #encoder: RequestEncoder | undefined;
@@ -79,7 +80,6 @@ export abstract class OutgoingCall implements PoolRequest {
     this.#thread = thread;
     this.cluster = cluster;
     this.host = host;
-    this.#pool = cluster.pool(host, Priority.Default);
     this.#startMs = cluster.thread.clock.monotonicMs;
   }
 
@@ -91,7 +91,7 @@ export abstract class OutgoingCall implements PoolRequest {
 
   // ── For subclasses ───────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Writes method, path and fields of the request, including host. */
+  /** Writes method, path and fields of the request, including host. Called twice if the connection depends on the host. */
   protected abstract writeHead(head: HeaderBlock): void;
   /** Called when the response head has arrived, which is counted. */
   protected abstract responded(headers: HeaderBlock, endStream: boolean): void;
@@ -107,6 +107,7 @@ export abstract class OutgoingCall implements PoolRequest {
   protected start(timeoutMs: number): void {
     try {
       if (timeoutMs > 0) this.cluster.thread.wheel.schedule(this.#timer, timeoutMs);
+      this.#pool = this.cluster.pool(this.host, Priority.Default, undefined, this.#authority());
       this.#pool.start(this);
     } catch (error) {
       // The caller gets no call to cancel: without this it would stay in the pool's queue, or its connection would wait for the
@@ -185,7 +186,7 @@ export abstract class OutgoingCall implements PoolRequest {
     const state = this.#state;
     const encoder = this.#encoder;
     this.#finish();
-    if (state === State.Pending) return this.#pool.cancel(this);
+    if (state === State.Pending) return this.#pool?.cancel(this);
     if (state === State.Finished) return;
     // A stream of HTTP/1 is not reset but its connection closed.
     if (encoder!.protocol >= Protocol.Http2) this.cluster.stats.increment(ClusterStats.at.upstream_rq_tx_reset);
@@ -257,6 +258,18 @@ export abstract class OutgoingCall implements PoolRequest {
   }
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Returns the host that the request names, if its connection depends on it. */
+  #authority(): string | undefined {
+    if (!this.cluster.connectsByName) return undefined;
+    const head = headerBlocks(this.cluster.thread.memory).take();
+    try {
+      this.writeHead(head);
+      return this.cluster.authorityOf(head);
+    } finally {
+      head.drop();
+    }
+  }
 
   #sendHead(encoder: RequestEncoder): void {
     const head = headerBlocks(this.cluster.thread.memory).take();

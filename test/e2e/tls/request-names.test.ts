@@ -6,8 +6,11 @@ import { besideEnvoy } from '../harness/envoy.js';
 import {
   type Config,
   clusterHttpOptions,
+  connectRaw,
   fileAccessLog,
   logLines,
+  ROUTER_FILTER,
+  startEchoUpstream,
   staticCluster,
   tempDir,
   waitFor,
@@ -161,6 +164,60 @@ besideEnvoy(
     for (const [name, , , , status] of rows) {
       t.equal((await proxy.get(`/${name}`, { headers: { host: 'server.test' } })).status, status, name);
     }
+  },
+);
+
+besideEnvoy(
+  'auto_san_validation applies to requests without a host, to tunnels that end here, and to calls of services',
+  async (t, program) => {
+    const host = await startNegotiatingHost(t, server);
+    const authorized = {
+      '@type': 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz',
+      http_service: { server_uri: { uri: 'http://service.test', cluster: 'host', timeout: '5s' } },
+    };
+    const proxy = await startProxy(t, {
+      ...program,
+      listeners: {
+        main: managerOf([
+          routeTo({ connect_matcher: {} }, 'host', {
+            upgrade_configs: [{ upgrade_type: 'CONNECT', connect_config: {} }],
+          }),
+          routeTo({ prefix: '/' }, 'host'),
+        ]),
+        authorized: managerOf([routeTo({ prefix: '/' }, 'plain')], {
+          http_filters: [{ name: 'envoy.filters.http.ext_authz', typed_config: authorized }, ROUTER_FILTER],
+        }),
+      },
+      clusters: [
+        staticCluster('plain', (await startEchoUpstream(t)).port),
+        staticCluster('host', host.port, {
+          transport_socket: clientTls(TRUSTED),
+          ...named({ auto_sni: true, auto_san_validation: true }),
+        }),
+      ],
+    });
+    const firstLine = async (head: string) => {
+      const client = await connectRaw(t, proxy.ports['main']!);
+      client.write(`${head}\r\n\r\n`);
+      await waitFor(() => client.received.includes('\r\n'), { what: 'an answer' });
+      client.destroy();
+      return client.received;
+    };
+    t.match(await firstLine('GET / HTTP/1.1\r\nhost:'), 'HTTP/1.1 503', 'no host');
+    for (const [name, isNamed] of [
+      ['server.test', true],
+      ['bad.test', false],
+    ] as const) {
+      const status = isNamed ? 200 : 503;
+      t.match(
+        await firstLine(`CONNECT ${name}:443 HTTP/1.1\r\nhost: ${name}:443`),
+        `HTTP/1.1 ${status}`,
+        `CONNECT ${name}`,
+      );
+      const answer = await proxy.on('authorized', '/', { headers: { host: name } });
+      t.equal(answer.status, isNamed ? 200 : 403, `ext_authz for ${name}`);
+    }
+    await proxy.baton.waitForStats({ 'cluster.host.ssl.fail_verify_san': 3 });
   },
 );
 

@@ -98,7 +98,7 @@ export class Router implements TerminalFilter, TryListener {
   #route!: Route<ClusterReference>;
   #cluster!: Cluster;
   /** See Cluster.authorityOf(). */
-  #authority = '';
+  #authority: string | undefined;
   #hasResponse = false;
   /** The host has switched protocols: each direction ends separately. */
   #isTunnel = false;
@@ -487,7 +487,7 @@ export class Router implements TerminalFilter, TryListener {
     const { connect, priority } = this.#route;
     const { info } = this.#stream;
     if (connect?.endsHere(this.#request.headers))
-      return new TcpTunnel(cluster, host, proxyHeader(connect.proxyVersion, info));
+      return new TcpTunnel(cluster, host, this.#authority, proxyHeader(connect.proxyVersion, info));
     return cluster.pool(host, priority, info.protocol, this.#authority);
   }
 
