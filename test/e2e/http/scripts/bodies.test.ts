@@ -151,10 +151,10 @@ t.test('a response passes while its request is still read in pieces', async (t) 
     },
   });
   const client = await connectRaw(t, port);
-  client.write('POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 8\r\n\r\n');
-  client.write('half');
+  client.write('POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n');
+  client.write('4\r\nhalf\r\n');
   t.match(await client.readUntil('begun '), /x-seen: yes/);
-  client.write('half');
+  client.write('4\r\nhalf\r\n0\r\n\r\n');
   t.ok(await client.readUntil('ended'));
 });
 

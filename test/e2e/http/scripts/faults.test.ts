@@ -107,11 +107,12 @@ t.test('a hook whose client leaves does not take the part of a body for the whol
         import { defineHttpFilter } from 'baton';
         export default defineHttpFilter({
           async onRequest(request, ctx) {
+            const { pathname } = request;
             const left = new Promise((resolve) => ctx.signal.addEventListener('abort', resolve));
             ctx.stats.count('begun');
             try {
-              if (request.pathname === '/whole') await request.text();
-              else for await (const _ of request.body) if (request.pathname === '/busy') await left;
+              if (pathname === '/whole') await request.text();
+              else for await (const _ of request.body) if (pathname === '/busy') await left;
               ctx.stats.count('whole');
             } catch { ctx.stats.count('cut'); }
           },
