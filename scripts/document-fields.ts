@@ -101,6 +101,9 @@ Envoy 1.40, except that it is stricter in these cases:
 | more than 100 header lines | 431 | lines that Envoy joins count once |
 | \`ext_authz\`: several \`cookie\` lines in the check request | joined with \`; \` | with \`,\`, so that the service reads them as one cookie |
 | \`ext_authz\`: fields of the response about its own connection and body (\`connection\`, \`te\`, \`trailer\`, \`upgrade\`, \`content-length\` …) | not forwarded | forwarded if they are listed |
+| \`ext_authz\`: an answer of a gRPC service changes such fields, \`:method\` or \`:scheme\` | they stay as they are | they are changed |
+| \`ext_authz\`: an answer of a gRPC service has an invalid header, path or host for the request | 500 | forwarded, or 503 |
+| \`ext_authz\`: such an answer has an invalid header for the client, or a status that is not from 200 to 999 | left out; 403 | sent |
 | \`ext_authz\`: a response with status 101 | treated like a 500: denied | forwarded to the client |
 | \`health_check\` with \`cache_time\`: a host answers an upgrade with 101 | not cached | other clients get it too |
 `;

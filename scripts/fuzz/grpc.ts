@@ -2,7 +2,11 @@
 
 import type { Random } from '../../src/common/random.js';
 import { encodeJson, loadMessages } from '../../src/config/schema/messages.js';
-import { decodeAnswer } from '../../src/extensions/filters/http/ext-authz/check-response.js';
+import {
+  Decision,
+  decodeAnswer,
+  type HeaderChange,
+} from '../../src/extensions/filters/http/ext-authz/check-response.js';
 import { framed, MessageReader } from '../../src/grpc/message-reader.js';
 import { mutateBytes } from './mutation.js';
 import { Finding, type Scope } from './scope.js';
@@ -68,11 +72,21 @@ function isAnswer(message: Buffer): boolean {
   } catch {
     return false;
   }
-  const changes = answer.isAllowed ? [...answer.toHost, ...answer.toClient] : answer.headers;
-  for (const { key, value } of changes)
+  for (const { key, value } of changesIn(answer))
     if (/[\0\r\n]/.test(value) || !/^[\w!#$%&'*+.^`|~-]+$/.test(key.name))
       throw new Finding(`the answer ${message.toString('hex')} has an invalid header`);
   return true;
+}
+
+function changesIn(answer: ReturnType<typeof decodeAnswer>): readonly HeaderChange[] {
+  switch (answer.decision) {
+    case Decision.Allowed:
+      return [...answer.toHost, ...answer.toClient];
+    case Decision.Invalid:
+      return [];
+    default:
+      return answer.headers;
+  }
 }
 
 function bodies(): Buffer[] {

@@ -4,6 +4,7 @@ import { createServer, type IncomingHttpHeaders } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import t from 'tap';
 import { encodeJson, loadMessages } from '../../../../src/config/schema/messages.js';
+import { Decision, decodeAnswer } from '../../../../src/extensions/filters/http/ext-authz/check-response.js';
 import { framed, MessageReader } from '../../../../src/grpc/message-reader.js';
 import { Authority } from '../../harness/certificates.js';
 import { besideEnvoy, type ProxyProgram } from '../../harness/envoy.js';
@@ -80,6 +81,45 @@ const ANSWERS: { readonly [path: string]: object | 'failing' | 'silent' } = {
     },
   },
   '/denied-briefly': { status: { code: 16 } },
+  '/appending': {
+    status: { code: 0 },
+    ok_response: {
+      headers: [
+        { header: { key: 'x-both', value: 'behind' }, append: true },
+        { header: { key: 'x-both', value: 'set' } },
+        { header: { key: 'x-absent', value: 'no' }, append: true },
+        { header: { key: 'x-twice', value: 'more' }, append: true },
+      ],
+    },
+  },
+  '/moved': {
+    status: { code: 0 },
+    ok_response: {
+      headers: [
+        { header: { key: ':path', value: '/elsewhere?r=1' } },
+        { header: { key: ':authority', value: 'b.test:1' } },
+      ],
+      query_parameters_to_set: [{ key: 'a%20b', value: 'c%2Cd,e' }],
+    },
+  },
+  '/bad-field': { status: { code: 0 }, ok_response: { headers: [{ header: { key: 'x bad', value: 'v' } }] } },
+  '/bad-path': { status: { code: 0 }, ok_response: { headers: [{ header: { key: ':path', value: '/a b' } }] } },
+  '/denied-badly': {
+    status: { code: 7 },
+    denied_response: {
+      status: { code: 'Unauthorized' },
+      headers: [{ header: { key: 'x-why', value: 'a\nb' } }, { header: { key: 'x-other', value: 'c' } }],
+    },
+    dynamic_metadata: { user: 'you' },
+  },
+  '/erring': {
+    status: { code: 13 },
+    error_response: {
+      status: { code: 'BadGateway' },
+      headers: [{ header: { key: 'x-why', value: 'broken' } }],
+      body: 'oops',
+    },
+  },
   '/failing': 'failing',
   '/silent': 'silent',
 };
@@ -239,6 +279,13 @@ besideEnvoy('the service is told of the request', async (t, program) => {
   t.equal(headers['x-envoy-auth-partial-body'], undefined);
 });
 
+t.test('the service sees each of several cookies', async (t) => {
+  const service = await startService(t);
+  const { port } = await startProxy(t, { command: undefined }, service);
+  await rawExchange(port, 'GET / HTTP/1.1\r\nhost: a\r\ncookie: a=1\r\ncookie: b=2\r\nconnection: close\r\n\r\n');
+  t.match(service.questions[0]!.attributes.request.http.headers, { cookie: 'a=1; b=2' });
+});
+
 besideEnvoy('an answer changes the request and its response', async (t, program) => {
   const service = await startService(t);
   const { baton, log, port } = await startProxy(t, program, service);
@@ -278,6 +325,50 @@ besideEnvoy('a denial has the status, fields and body of the answer', async (t, 
   await baton.waitForStats({ 'http.main.ext_authz.denied': 2, 'cluster.host.upstream_rq_409': 1 });
 });
 
+besideEnvoy('an answer adds only to fields that exist, after it has set others', async (t, program) => {
+  const service = await startService(t);
+  const { port } = await startProxy(t, program, service);
+  const { text } = await rawExchange(
+    port,
+    'GET /appending HTTP/1.1\r\nhost: a\r\nx-twice: 1\r\nx-twice: 2\r\nconnection: close\r\n\r\n',
+  );
+  const received = JSON.parse(text.slice(text.indexOf('{'))) as { headers: Record<string, string> };
+  t.match(received.headers, { 'x-both': 'set,behind', 'x-twice': '1,more, 2' });
+  t.notOk('x-absent' in received.headers);
+});
+
+besideEnvoy('an answer changes the path and the authority', async (t, program) => {
+  const service = await startService(t);
+  const { port } = await startProxy(t, program, service);
+  const { body } = await httpRequest(port, '/moved', { headers: { host: 'a.test' } });
+  const received = JSON.parse(body) as { url: string; headers: Record<string, string> };
+  t.equal(received.url, '/elsewhere?a%20b=c%2Cd,e&r=1', 'the service has escaped the parameters');
+  t.equal(received.headers['host'], 'b.test:1');
+});
+
+besideEnvoy('an invalid answer lets nothing pass, whatever happens without one', async (t, program) => {
+  const service = await startService(t);
+  const { log, port } = await startProxy(t, program, service, { failure_mode_allow: true });
+  for (const path of ['/bad-field', '/bad-path']) {
+    const { body, status } = await httpRequest(port, path);
+    t.ok(status >= 400, `${path}: ${status}`);
+    t.notMatch(body, '"url"', 'the host has not answered');
+  }
+  const { text } = await rawExchange(port, 'GET /denied-badly HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+  t.match(text, /^HTTP\/1.1 401 /);
+  t.match(text, /x-other: c\r\n/i);
+  const lines = await waitFor(() => (logLines(log).length === 3 ? logLines(log) : undefined), { what: 'three lines' });
+  t.equal(lines[2], 'UAEX ext_authz_denied you');
+});
+
+besideEnvoy('an error that the service reports has its status, fields and body', async (t, program) => {
+  const service = await startService(t);
+  const { baton, port } = await startProxy(t, program, service);
+  const { body, headers, status } = await httpRequest(port, '/erring');
+  t.same([status, headers['x-why'], body], [502, 'broken', 'oops']);
+  await baton.waitForStats({ 'http.main.ext_authz.error': 1 });
+});
+
 besideEnvoy('without an answer the request fails, or passes if that is configured', async (t, program) => {
   const service = await startService(t);
   const short = { envoy_grpc: { cluster_name: 'authz' }, timeout: '0.2s' };
@@ -302,16 +393,15 @@ besideEnvoy('fields, the choice of the route and routes without authorization ar
   const { port } = await startProxy(t, program, service, {
     clear_route_cache: true,
     enable_dynamic_metadata_ingestion: false,
-    allowed_headers: { patterns: [{ prefix: 'x-a' }, { exact: 'x-b' }] },
-    disallowed_headers: { patterns: [{ exact: 'x-abc' }] },
+    allowed_headers: { patterns: [{ prefix: 'x-a' }, { exact: 'x-b' }, { exact: ':path' }, { exact: ':method' }] },
+    disallowed_headers: { patterns: [{ exact: 'x-abc' }, { exact: ':method' }] },
   });
   t.equal((await httpRequest(port, '/changed')).status, 202, 'the route is chosen again');
   t.equal((await httpRequest(port, '/free')).status, 200);
   t.equal(service.questions.length, 1);
   await httpRequest(port, '/', { headers: { 'x-a': '1', 'x-abc': '2', 'x-b': '3', 'x-c': '4' } });
   const { headers } = service.questions[1]!.attributes.request.http;
-  const sent = Object.keys(headers).filter((name) => !name.startsWith(':'));
-  t.same(sent.sort(), ['x-a', 'x-b']);
+  t.same(Object.keys(headers).sort(), [':path', 'x-a', 'x-b']);
 });
 
 besideEnvoy('the service is told of certificates and of the server name', async (t, program) => {
@@ -330,16 +420,25 @@ besideEnvoy('the service is told of certificates and of the server name', async 
   t.equal((request.http as unknown as { scheme: string }).scheme, 'https');
 });
 
-t.test('an answer that is none, or that has an invalid header, is an error', async (t) => {
-  const { decodeAnswer } = await import('../../../../src/extensions/filters/http/ext-authz/check-response.js');
+t.test('changes that are not valid are refused for the request, and left out for the client', async (t) => {
+  const decode = (answer: object) => decodeAnswer(encodeJson(types[ANSWER], answer));
   for (const header of [
     { key: 'x\ny', value: 'a' },
     { key: 'x', value: 'a\r\nb' },
     { key: '', value: 'a' },
+    { key: ':authority', value: 'a b' },
+    { key: 'host', value: '' },
   ]) {
-    const bytes = encodeJson(types[ANSWER], { status: {}, ok_response: { headers: [{ header }] } });
-    t.throws(() => decodeAnswer(bytes), JSON.stringify(header));
+    const headers = [{ header }];
+    t.equal(decode({ status: {}, ok_response: { headers } }).decision, Decision.Invalid, JSON.stringify(header));
+    const denied = { decision: Decision.Denied, headers: [], status: undefined, body: 'b' };
+    t.match(decode({ status: { code: 7 }, denied_response: { headers, body: 'b', status: { code: 1 } } }), denied);
+    t.match(decode({ status: {}, ok_response: { response_headers_to_add: headers } }), { toClient: [] });
   }
+  const framing = ['content-length', 'Transfer-Encoding', ':status', 'te'].map((key) => ({
+    header: { key, value: '1' },
+  }));
+  t.match(decode({ status: {}, ok_response: { headers: framing } }), { decision: Decision.Allowed, toHost: [] });
   t.throws(() => decodeAnswer(Buffer.from('ff', 'hex')));
-  t.same(decodeAnswer(Buffer.alloc(0)).isAllowed, true);
+  t.equal(decodeAnswer(Buffer.alloc(0)).decision, Decision.Allowed);
 });

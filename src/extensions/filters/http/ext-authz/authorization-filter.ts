@@ -36,6 +36,8 @@ export interface Counting {
   readonly outcomes: ClusterOutcomes;
 }
 
+export type FailureReply = Partial<Pick<LocalReply, 'status' | 'body' | 'editHeaders'>>;
+
 const { at } = ExtAuthzStats;
 
 export abstract class AuthorizationFilter implements HttpFilter {
@@ -83,14 +85,20 @@ export abstract class AuthorizationFilter implements HttpFilter {
     this.#reply({ status, body, details: 'ext_authz_denied', editHeaders: edit });
   }
 
-  /** There is no answer, or one that cannot be used. */
-  protected failed(): void {
+  /** There is no decision. `reply`: what the service wants the client to get. */
+  protected failed(reply: FailureReply = {}): void {
     const { allowsOnError, marksAllowedOnError, statusOnError } = this.#rules;
     this.#count('error');
-    if (!allowsOnError) return this.#reply({ status: statusOnError, body: '', details: 'ext_authz_error' });
+    if (!allowsOnError) return this.#reply({ status: statusOnError, body: '', details: 'ext_authz_error', ...reply });
     if (marksAllowedOnError) this.headers.add(ALLOWED_ON_ERROR, 'true');
     this.#count('failure_mode_allowed');
     this.#continue(false);
+  }
+
+  /** The request cannot be changed as the answer demands. It must not pass unchanged, whatever the rules for errors are. */
+  protected refuse(): void {
+    this.#count('invalid');
+    this.#reply({ status: 500, body: '', details: 'ext_authz_invalid' });
   }
 
   #continue(choosesRouteAgain: boolean): void {

@@ -108,24 +108,20 @@ function writeRequest(rules: CheckRules, head: HeaderBlock, info: StreamInfo): v
   attributes.message(4, part);
 }
 
-/** Returns the values by lower-case names; those of one name are joined by commas, as in Envoy. */
+/** Returns the values by lower-case names. Those of one name are joined by commas as in Envoy, and cookies so that each is kept. */
 function fieldsOf(rules: CheckRules, head: HeaderBlock, scheme: string, path: string): ReadonlyMap<string, string> {
   const fields = new Map<string, string>();
   const add = (name: string, value: string) => {
+    if (UNSENT.has(name) || rules.notSent?.takeName(name) === true || rules.sent?.takeName(name) === false) return;
     const former = fields.get(name);
-    fields.set(name, former === undefined ? value : `${former},${value}`);
+    fields.set(name, former === undefined ? value : `${former}${name === 'cookie' ? '; ' : ','}${value}`);
   };
-  const isLimited = rules.sent !== undefined;
-  if (!isLimited) {
-    add(':method', head.methodText());
-    add(':path', path);
-    add(':scheme', scheme);
-  }
+  add(':method', head.methodText());
+  add(':path', path);
+  add(':scheme', scheme);
   for (let index = 0; index < head.size; index++) {
     if (head.isRemoved(index)) continue;
-    const name = head.name(index).toLowerCase();
-    if (UNSENT.has(name) || rules.notSent?.take(head, index) === true) continue;
-    if (isLimited && !rules.sent!.take(head, index)) continue;
+    const name = head.name(index);
     add(name === 'host' ? ':authority' : name, head.value(index));
   }
   return fields;

@@ -2,12 +2,15 @@
 
 import type { Json, Struct } from '../../../../config/generated/api.js';
 import { loadMessages } from '../../../grpc-sdk.js';
-import { BatonError, byteText, type HeaderBlock, type HeaderKey, headerKey } from '../../../sdk.js';
+import { byteText, type HeaderBlock, type HeaderKey, headerKey } from '../../../sdk.js';
+import { isFraming } from './framing.js';
 
 const MESSAGE = 'envoy.service.auth.v3.CheckResponse';
-const FORBIDDEN = 403;
-/** Fields that an answer cannot change. */
-const FIXED = /^(:|host$|content-length$|transfer-encoding$|connection$|upgrade$|keep-alive$|proxy-connection$)/;
+const NAME = /^[\w!#$%&'*+.^`|~-]+$/;
+const AUTHORITY = /^[\w.~!$&'()*+,;=%:[\]-]+$/;
+/** Statuses of final responses. */
+const MIN_STATUS = 200;
+const MAX_STATUS = 999;
 
 /** HeaderValueOption.HeaderAppendAction, and one more. */
 export const enum HeaderAction {
@@ -15,7 +18,7 @@ export const enum HeaderAction {
   AddIfAbsent = 1,
   Overwrite = 2,
   OverwriteIfPresent = 3,
-  /** The value is added to that of the field, behind a comma. */
+  /** The value is added to that of an existing field, behind a comma. */
   Join = 4,
 }
 
@@ -26,25 +29,48 @@ export interface HeaderChange {
   readonly action: HeaderAction;
 }
 
+export const enum Decision {
+  Allowed = 0,
+  Denied = 1,
+  /** The service reports an error of its own. */
+  Failed = 2,
+  /** The changes of the request are not valid. */
+  Invalid = 3,
+}
+
+interface Common {
+  /** Undefined: there is none. */
+  readonly metadata: Struct | undefined;
+}
+
 /** The request may pass, as changed. */
-export interface Approval {
-  readonly isAllowed: true;
+export interface Approval extends Common {
+  readonly decision: Decision.Allowed;
+  /** Undefined: the path stays. */
+  readonly path: string | undefined;
   readonly toHost: readonly HeaderChange[];
   readonly removed: readonly HeaderKey[];
   readonly toClient: readonly HeaderChange[];
   readonly queryToSet: readonly QueryParameter[];
   readonly queryToRemove: readonly string[];
-  readonly metadata: Struct | undefined;
 }
 
-export interface Denial {
-  readonly isAllowed: false;
-  readonly status: number;
+/** What the client gets instead of a response of a host. */
+export interface Refusal extends Common {
+  readonly decision: Decision.Denied | Decision.Failed;
+  /** Undefined: the service has given none that is valid. */
+  readonly status: number | undefined;
   readonly headers: readonly HeaderChange[];
   readonly body: string;
-  readonly metadata: Struct | undefined;
 }
 
+export interface InvalidApproval extends Common {
+  readonly decision: Decision.Invalid;
+  /** The field that is not valid. */
+  readonly field: string;
+}
+
+/** Its parts have one character per byte, and are escaped by the service. */
 export interface QueryParameter {
   readonly key: string;
   readonly value: string;
@@ -53,11 +79,7 @@ export interface QueryParameter {
 /** The decoded message, with the API's names. */
 interface Answer {
   readonly status?: { readonly code?: number };
-  readonly denied_response?: {
-    readonly status?: { readonly code?: number };
-    readonly headers?: readonly HeaderOption[];
-    readonly body?: string;
-  };
+  readonly denied_response?: RefusalMessage;
   readonly ok_response?: {
     readonly headers?: readonly HeaderOption[];
     readonly headers_to_remove?: readonly string[];
@@ -66,9 +88,14 @@ interface Answer {
     readonly query_parameters_to_remove?: readonly string[];
     readonly dynamic_metadata?: ProtoStruct;
   };
-  /** The service has failed. */
-  readonly error_response?: object;
+  readonly error_response?: RefusalMessage;
   readonly dynamic_metadata?: ProtoStruct;
+}
+
+interface RefusalMessage {
+  readonly status?: { readonly code?: number };
+  readonly headers?: readonly HeaderOption[];
+  readonly body?: string;
 }
 
 interface HeaderOption {
@@ -92,83 +119,144 @@ interface ProtoValue {
 
 let type: ReturnType<typeof loadMessages>[string] | undefined;
 
-/** Decodes an answer. Throws if it is not one, or contains an invalid header. */
-export function decodeAnswer(message: Uint8Array): Approval | Denial {
+/** Decodes an answer. Throws if it is not one. */
+export function decodeAnswer(message: Uint8Array): Approval | Refusal | InvalidApproval {
   type ??= loadMessages(MESSAGE)[MESSAGE];
   const answer = type!.toObject(type!.decode(message)) as Answer;
-  const { denied_response: denied, dynamic_metadata, ok_response: ok, status } = answer;
-  if (answer.error_response !== undefined) throw new BatonError('INTERNAL', 'the service reports an error');
-  const metadata = dynamic_metadata ?? ok?.dynamic_metadata;
-  const common = { metadata: metadata && structOf(metadata) };
-  if ((status?.code ?? 0) !== 0) {
-    return {
-      ...common,
-      isAllowed: false,
-      status: denied?.status?.code || FORBIDDEN,
-      headers: free(denied?.headers).map((option) => changeOf(option, HeaderAction.Append)),
-      body: denied?.body ?? '',
-    };
+  const { denied_response: denied, error_response: error, ok_response: ok, status } = answer;
+  const metadata = metadataOf(answer.dynamic_metadata ?? ok?.dynamic_metadata);
+  if ((status?.code ?? 0) === 0) return approvalOf(ok, metadata);
+  if (error !== undefined) return { ...refusalOf(error), decision: Decision.Failed, metadata };
+  return { ...refusalOf(denied), decision: Decision.Denied, metadata };
+}
+
+function approvalOf(ok: Answer['ok_response'] = {}, metadata: Struct | undefined): Approval | InvalidApproval {
+  const overwritten: HeaderChange[] = [];
+  const joined: HeaderChange[] = [];
+  let path: string | undefined;
+  for (const option of ok.headers ?? []) {
+    const name = option.header?.key?.toLowerCase() ?? '';
+    const isPath = name === ':path';
+    const isHost = name === 'host' || name === ':authority';
+    if (isFraming(name) || (name.startsWith(':') && !isPath && !isHost)) continue;
+    // As in Envoy, only `append` decides about fields of the request.
+    const isJoined = option.append?.value === true;
+    const value = headerValue(option);
+    const isValid =
+      isPath || isHost ? !isJoined && (isPath || AUTHORITY.test(value)) : NAME.test(name) && isLine(value);
+    if (!isValid) return { decision: Decision.Invalid, field: name, metadata };
+    if (isPath) path = value;
+    else if (isJoined) joined.push({ key: headerKey(name), value, action: HeaderAction.Join });
+    else overwritten.push({ key: headerKey(isHost ? 'host' : name), value, action: HeaderAction.Overwrite });
   }
   return {
-    ...common,
-    isAllowed: true,
-    // As in Envoy, only `append` decides about fields of the request, and fields of a denial are all added.
-    toHost: free(ok?.headers).map((option) =>
-      changeOf(option, option.append?.value === true ? HeaderAction.Join : HeaderAction.Overwrite),
-    ),
-    removed: (ok?.headers_to_remove ?? []).filter((name) => !isFixed(name)).map(keyOf),
-    toClient: free(ok?.response_headers_to_add).map((option) => changeOf(option, option.append_action ?? 0)),
-    queryToSet: (ok?.query_parameters_to_set ?? []).map(({ key = '', value = '' }) => ({ key, value })),
-    queryToRemove: ok?.query_parameters_to_remove ?? [],
+    decision: Decision.Allowed,
+    path,
+    // As in Envoy, overwrites go first.
+    toHost: [...overwritten, ...joined],
+    removed: (ok.headers_to_remove ?? []).filter((name) => NAME.test(name) && !isFixed(name)).map(headerKey),
+    toClient: changesOfResponse(ok.response_headers_to_add, ({ append_action: action = 0 }) => action),
+    queryToSet: (ok.query_parameters_to_set ?? []).map(({ key = '', value = '' }) => ({
+      key: byteText(key),
+      value: byteText(value),
+    })),
+    queryToRemove: (ok.query_parameters_to_remove ?? []).map(byteText),
+    metadata,
+  };
+}
+
+function refusalOf({ body = '', headers, status }: RefusalMessage = {}): Pick<Refusal, 'body' | 'headers' | 'status'> {
+  const code = status?.code ?? 0;
+  return {
+    status: code >= MIN_STATUS && code <= MAX_STATUS ? code : undefined,
+    // As in Envoy, all are added.
+    headers: changesOfResponse(headers, () => HeaderAction.Append),
+    body,
   };
 }
 
 /** Applies changes to a head. */
 export function applyChanges(headers: HeaderBlock, changes: readonly HeaderChange[]): void {
   for (const { action, key, value } of changes) {
-    const former = headers.get(key);
+    const exists = headers.find(key) >= 0;
     if (action === HeaderAction.Append) headers.add(key, value);
-    else if (action === HeaderAction.Join) headers.set(key, former === undefined ? value : `${former},${value}`);
-    else if (action === HeaderAction.Overwrite || (action === HeaderAction.AddIfAbsent) === (former === undefined))
+    else if (action === HeaderAction.Join) join(headers, key, value);
+    else if (action === HeaderAction.Overwrite || (action === HeaderAction.AddIfAbsent) !== exists)
       headers.set(key, value);
   }
 }
 
-/** Returns a path with changed parameters, in the order of their names as in Envoy. */
-export function changedQuery(path: string, { queryToRemove, queryToSet }: Approval): string {
-  if (queryToRemove.length === 0 && queryToSet.length === 0) return path;
+/** Adds to the value of a field, which may be a list of several lines. As in Envoy, of other repeated fields the first is changed. */
+function join(headers: HeaderBlock, key: HeaderKey, value: string): void {
+  const values: string[] = [];
+  if ((key.joinedIn & headers.kind) !== 0) values.push(headers.get(key) ?? '');
+  else
+    for (let index = headers.find(key); index >= 0; index = headers.findNext(key, index))
+      values.push(headers.value(index));
+  if (!headers.remove(key)) return;
+  headers.add(key, `${values[0]},${value}`);
+  for (const each of values.slice(1)) headers.add(key, each);
+}
+
+/** Returns the path of an approved request, with its parameters in the order of their names as in Envoy; undefined: it is not valid. */
+export function changedPath(
+  former: string,
+  { path = former, queryToRemove, queryToSet }: Approval,
+): string | undefined {
+  const changed = changedQuery(path, queryToSet, queryToRemove);
+  return changed === former || /^\/[^\0-\x20#\x7f]*$/.test(changed) ? changed : undefined;
+}
+
+function changedQuery(path: string, toSet: readonly QueryParameter[], toRemove: readonly string[]): string {
+  if (toRemove.length === 0 && toSet.length === 0) return path;
   const start = path.indexOf('?');
   const parameters = new Map<string, string[]>();
   for (const each of start < 0 ? [] : path.slice(start + 1).split('&')) {
     const [, key = '', value = ''] = /^([^=]*)=?(.*)$/s.exec(each) ?? [];
-    if (each !== '') parameters.set(key, [...(parameters.get(key) ?? []), value]);
+    if (each === '') continue;
+    const values = parameters.get(key);
+    if (values === undefined) parameters.set(key, [value]);
+    else values.push(value);
   }
-  for (const { key, value } of queryToSet) parameters.set(encodeURIComponent(key), [encodeURIComponent(value)]);
-  for (const key of queryToRemove) parameters.delete(key);
+  for (const { key, value } of toSet) parameters.set(key, [value]);
+  for (const key of toRemove) parameters.delete(key);
   const sorted = [...parameters].sort(([a], [b]) => (a < b ? -1 : 1));
   const query = sorted.flatMap(([key, values]) => values.map((value) => `${key}=${value}`)).join('&');
   return (start < 0 ? path : path.slice(0, start)) + (query === '' ? '' : `?${query}`);
 }
 
-function changeOf({ header }: HeaderOption, action: HeaderAction): HeaderChange {
-  const { key = '', raw_value: raw, value = '' } = header ?? {};
-  const text = raw === undefined || raw.length === 0 ? byteText(value) : Buffer.from(raw).toString('latin1');
-  if (/[\0\r\n]/.test(text)) throw new BatonError('INTERNAL', `the value of '${key}' contains a line end`);
-  return { key: keyOf(key), value: text, action };
+/** Returns the valid changes of a response. Others are left out: what the service has decided applies without them. */
+function changesOfResponse(
+  options: readonly HeaderOption[] = [],
+  actionOf: (option: HeaderOption) => HeaderAction,
+): HeaderChange[] {
+  const changes: HeaderChange[] = [];
+  for (const option of options) {
+    const name = option.header?.key ?? '';
+    const value = headerValue(option);
+    if (NAME.test(name) && !isFixed(name) && isLine(value))
+      changes.push({ key: headerKey(name), value, action: actionOf(option) });
+  }
+  return changes;
 }
 
-/** Returns the headers that an answer may change. */
-function free(options: readonly HeaderOption[] = []): readonly HeaderOption[] {
-  return options.filter(({ header }) => !isFixed(header?.key));
+/** Returns the value with one character per byte. */
+function headerValue({ header }: HeaderOption): string {
+  const { raw_value: raw, value = '' } = header ?? {};
+  return raw === undefined || raw.length === 0 ? byteText(value) : Buffer.from(raw).toString('latin1');
 }
 
-function isFixed(name = ''): boolean {
-  return FIXED.test(name.toLowerCase());
+function isLine(value: string): boolean {
+  return !/[\0\r\n]/.test(value);
 }
 
-function keyOf(name: string): HeaderKey {
-  if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name)) throw new BatonError('INTERNAL', `'${name}' is not a header name`);
-  return headerKey(name.toLowerCase());
+function isFixed(name: string): boolean {
+  const lower = name.toLowerCase();
+  return lower === 'host' || isFraming(lower);
+}
+
+function metadataOf(struct: ProtoStruct | undefined): Struct | undefined {
+  return Object.keys(struct?.fields ?? {}).length === 0 ? undefined : structOf(struct!);
 }
 
 function structOf({ fields = {} }: ProtoStruct): Struct {

@@ -3,7 +3,7 @@
 
 import type { Cluster, DynamicCounter } from '../../../sdk.js';
 
-export type Outcome = 'ok' | 'denied' | 'error' | 'failure_mode_allowed';
+export type Outcome = 'ok' | 'denied' | 'error' | 'failure_mode_allowed' | 'invalid';
 
 export class ClusterOutcomes {
   readonly #prefix: string;

@@ -18,6 +18,7 @@ import {
   shownName,
 } from '../../../sdk.js';
 import { AuthorizationFilter, type Counting, type ErrorRules, type Field } from './authorization-filter.js';
+import { isFraming } from './framing.js';
 import type { NameRules } from './name-rules.js';
 
 /** The compiled configuration, one per filter chain and worker. */
@@ -108,7 +109,7 @@ export class ExtAuthzFilter extends AuthorizationFilter implements HttpCallReque
 
   #isSent(request: HeaderBlock, index: number): boolean {
     const id = request.id(index);
-    if (isFraming(request, index) || isReserved(request, index)) return false;
+    if (isFraming(request.name(index)) || isReserved(request, index)) return false;
     const { notSent, sent } = this.#rules;
     if (id === HOST) return true;
     if (notSent?.take(request, index) === true) return false;
@@ -230,17 +231,12 @@ function append(headers: HeaderBlock, { key, value }: Field): void {
 
 /** Returns whether a response field may be passed on: it is neither hop-by-hop nor for the filter itself. */
 function isForwardable(answer: HeaderBlock, index: number): boolean {
-  return !answer.isRemoved(index) && !isFraming(answer, index) && answer.name(index) !== TO_REMOVE.name;
+  return !answer.isRemoved(index) && !isFraming(answer.name(index)) && answer.name(index) !== TO_REMOVE.name;
 }
 
 /** Returns whether only the filter itself may send this field: it announces a partial body. */
 function isReserved(request: HeaderBlock, index: number): boolean {
   return request.name(index) === PARTIAL_BODY;
-}
-
-/** Returns whether a field belongs to one connection or one body. */
-function isFraming(headers: HeaderBlock, index: number): boolean {
-  return FRAMING.has(headers.name(index));
 }
 
 /** Returns whether a denial always needs this field. */
@@ -249,17 +245,6 @@ function isRequiredForDenial(headers: HeaderBlock, index: number): boolean {
   return name === 'www-authenticate' || name === 'location';
 }
 
-const FRAMING: ReadonlySet<string> = new Set([
-  'connection',
-  'content-length',
-  'expect',
-  'keep-alive',
-  'proxy-connection',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-]);
 const HOST = knownHeader('host');
 const AUTHORIZATION = knownHeader('authorization');
 const COOKIE = knownHeader('cookie');

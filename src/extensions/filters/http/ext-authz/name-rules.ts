@@ -17,6 +17,11 @@ export class NameRules {
       if (rule.matches(memory, headers.nameStart(index), headers.nameEnd(index))) return true;
     return false;
   }
+
+  /** Returns whether a name in lower case matches. */
+  takeName(name: string): boolean {
+    return this.#rules.some((rule) => rule.matchesText(name));
+  }
 }
 
 /** Compiles a list; undefined if it is empty or absent. Throws a BatonError with `where`, the path of the list. */

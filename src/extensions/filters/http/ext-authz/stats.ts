@@ -7,6 +7,8 @@ export const ExtAuthzStats = defineLayout({
   denied: 'counter',
   error: 'counter',
   failure_mode_allowed: 'counter',
+  /** Requests that cannot be changed as the answer demands. */
+  invalid: 'counter',
   /** Requests that filter_enabled exempts. */
   disabled: 'counter',
 });
