@@ -66,6 +66,8 @@ export class BodyTransform {
   #written = 0;
   #pending = 0;
   #passed = 0;
+  #isInputComplete = false;
+  #isOutputComplete = false;
   #isOver = false;
 
   /** `run`: StreamControl.run(). `isBlocked`: the next hop is blocked already. */
@@ -88,7 +90,7 @@ export class BodyTransform {
     if (this.#isOver) return;
     const { length } = bytes;
     if (isLast && this.#transform === undefined && length <= MAX_SHORT_BYTES && this.#compressShort(bytes)) return;
-    if (length > 0) {
+    if (length > 0 && !this.#isOutputComplete) {
       this.#written += length;
       this.#pending += length;
       if (this.#pending > MAX_PENDING_BYTES) this.#body.pause();
@@ -98,7 +100,10 @@ export class BodyTransform {
   }
 
   end(): void {
-    if (!this.#isOver) this.#start().end();
+    if (this.#isOver) return;
+    this.#isInputComplete = true;
+    if (this.#isOutputComplete) this.#finish();
+    else this.#start().end();
   }
 
   /** Called when the next hop is blocked, and when it can take more. */
@@ -134,7 +139,7 @@ export class BodyTransform {
     if (result === undefined) return false;
     this.#options.onOutput(result.length);
     this.#body.pass(result);
-    this.#onEnd();
+    this.#finish();
     return true;
   }
 
@@ -153,15 +158,23 @@ export class BodyTransform {
     this.#body.pass(bytes);
   }
 
+  /** Compressed data show where they end. As in Envoy, what follows them is dropped. */
   #onEnd(): void {
     if (this.#isOver) return;
+    this.#isOutputComplete = true;
+    if (this.#isInputComplete) return this.#finish();
+    this.#transform?.destroy();
+    this.#body.resume();
+  }
+
+  #finish(): void {
     this.#isOver = true;
     this.#options.onEnd?.(this.#body);
     this.#body.continue();
   }
 
   #onInvalid(reason: string): void {
-    if (this.#isOver) return;
+    if (this.#isOver || this.#isOutputComplete) return;
     this.destroy();
     this.#body.resume();
     this.#options.onInvalid(reason);

@@ -107,6 +107,24 @@ besideEnvoy('a response is decompressed, and trailers have its lengths', async (
   t.match((await proxy.get('/')).headers, { 'content-encoding': 'deflate' });
 });
 
+besideEnvoy('padding behind the compressed data is dropped, whenever it arrives', async (t, program) => {
+  const { proxy, requests } = await startCompression(t, program, { main: [decompressor('gzip')] });
+  const chunk = (bytes: Buffer) =>
+    Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);
+  const padding = Buffer.alloc(8);
+  const client = await connectRaw(t, proxy.port);
+  client.write(
+    'POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-encoding: gzip\r\ntransfer-encoding: chunked\r\n\r\n',
+  );
+  client.write(chunk(Buffer.concat([gzip, padding])));
+  await proxy.baton.waitForStats({
+    'http.main.decompressor.gzip.gzip.request.total_uncompressed_bytes': TEXT.length,
+  });
+  client.write(Buffer.concat([chunk(padding), chunk(padding), Buffer.from('0\r\n\r\n')]));
+  t.match((await client.readToEnd()).text, /^HTTP\/1.1 200 /);
+  t.equal(requests[0]!.body.toString(), TEXT);
+});
+
 const bomb = gzipSync(Buffer.alloc(50 << 20));
 
 t.test('a request that is not valid, or a bomb, is refused', async (t) => {
