@@ -364,16 +364,20 @@ besideEnvoy('entries that no service takes stay until the buffer is full, and ar
   t.equal(await stat('grpc_entries_flushed'), 0);
 });
 
-t.test('a service that reads nothing blocks nothing, and what it is sent is bounded', async (t) => {
-  const service = await startLogService(t, { isDeaf: true });
-  const log = httpLog({}, { additional_request_headers_to_log: ['x-long'] });
-  const { baton, port } = await startProxy(t, { command: undefined }, service, log);
-  const headers = { 'x-long': 'x'.repeat(16_000) };
-  for (let count = 0; count < 200; count++) t.equal((await httpRequest(port, '/direct', { headers })).status, 204);
-  const stat = async (name: string) => (await baton.stat(`access_logs.grpc_access_log.${name}`))!;
-  await waitFor(async () => (await stat('logs_dropped')) > 50, { what: 'dropped entries' });
-  await baton.stop();
-});
+for (const buffer_size_bytes of [16_384, 0])
+  t.test(
+    `a service that reads nothing blocks nothing, and entries are bounded, with a buffer of ${buffer_size_bytes} bytes`,
+    async (t) => {
+      const service = await startLogService(t, { isDeaf: true });
+      const log = httpLog({ buffer_size_bytes }, { additional_request_headers_to_log: ['x-long'] });
+      const { baton, port } = await startProxy(t, { command: undefined }, service, log);
+      const headers = { 'x-long': 'x'.repeat(16_000) };
+      for (let count = 0; count < 200; count++) t.equal((await httpRequest(port, '/direct', { headers })).status, 204);
+      const stat = async (name: string) => (await baton.stat(`access_logs.grpc_access_log.${name}`))!;
+      await waitFor(async () => (await stat('logs_dropped')) > 50, { what: 'dropped entries' });
+      await baton.stop();
+    },
+  );
 
 t.test('loggers with the same configuration share a stream', async (t) => {
   const service = await startLogService(t);

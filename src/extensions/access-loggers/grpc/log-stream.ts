@@ -12,7 +12,7 @@ const DEFAULT_FLUSH_MS = 1000;
 const DEFAULT_BUFFER_BYTES = 16_384;
 /** Bytes that the service has not read, beyond which nothing is sent. */
 const MAX_QUEUED_BYTES = 1024 * 1024;
-/** Limit of entries of TCP connections that cannot be sent; those of HTTP are limited by buffer_size_bytes. */
+/** Limit of entries that cannot be sent, where buffer_size_bytes sets none: for HTTP it does unless it is 0. */
 const MAX_HELD_BYTES = 1024 * 1024;
 
 /** How long the service may take for the last entries. */
@@ -72,8 +72,7 @@ export class LogStream {
     if (count === 0) return;
     const { at } = GrpcLogStats;
     const isSent = this.#send();
-    const counter = isSent ? at.grpc_entries_flushed : at.grpc_entries_flush_failed;
-    for (let i = 0; i < count; i++) this.#stats.increment(counter);
+    this.#stats.add(isSent ? at.grpc_entries_flushed : at.grpc_entries_flush_failed, count);
     if (!isSent) return this.#flushSoon();
     this.#entries = [];
     this.#bytes = 0;
@@ -90,8 +89,9 @@ export class LogStream {
   }
 
   #hasRoom(): boolean {
-    const limit = this.#kind === LogKind.Http ? this.#bufferBytes : Math.max(this.#bufferBytes, MAX_HELD_BYTES);
-    if (this.#bufferBytes === 0 || this.#bytes < limit) return true;
+    const isLimited = this.#kind === LogKind.Http && this.#bufferBytes > 0;
+    const limit = isLimited ? this.#bufferBytes : Math.max(this.#bufferBytes, MAX_HELD_BYTES);
+    if (this.#bytes < limit) return true;
     this.flush();
     return this.#bytes < limit;
   }
