@@ -136,5 +136,5 @@ t.test('a message is text, and a large response is refused', async (t) => {
   const { call } = await start(t, { command: undefined });
   const answer = await call('/a.B/TrailersOnly?status=5&message=not%2520%25C3%25A9', UNARY);
   t.same(JSON.parse(Buffer.from(answer.body, 'latin1').toString()), { code: 'not_found', message: 'not é' });
-  t.match(await call('/a.B/Get?messages=200000', UNARY), { status: 500, body: /too large/ });
+  t.match(await call('/a.B/Get?messages=200000', UNARY), { status: 500, body: 'Internal Server Error' });
 });

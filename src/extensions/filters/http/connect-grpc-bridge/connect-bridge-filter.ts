@@ -9,9 +9,6 @@ import {
   type HttpFilter,
   headerKey,
   isGrpcRequest,
-  type LocalReply,
-  type Memory,
-  ResponseFlag,
   type StreamControl,
 } from '../../../sdk.js';
 import { connectError, otherFields } from './connect-error.js';
@@ -33,24 +30,18 @@ const END_STREAM = 2;
 
 export class ConnectBridgeFilter implements HttpFilter {
   readonly #stream: StreamControl;
-  readonly #maxBytes: number;
   /** Undefined: the stream is not bridged. */
   #request: ConnectRequest | undefined;
   #isFramed = false;
-  /** The head of a unary response while it is held. */
+  /** The head of a unary response while it is held, with the message that follows. */
   #head: HeaderBlock | undefined;
-  /** Pieces of its message, without the header of the frame. */
-  readonly #message: Buffer[] = [];
-  #messageBytes = 0;
+  /** Bytes of the frame's header that still have to be dropped from the response. */
   #headerLeft = FRAME_HEADER_BYTES;
   /** The response is gRPC. */
   #isBridging = false;
-  #memory!: Memory;
 
-  /** `maxBytes`: of a unary response. */
-  constructor(stream: StreamControl, maxBytes: number) {
+  constructor(stream: StreamControl) {
     this.#stream = stream;
-    this.#maxBytes = maxBytes;
   }
 
   decodeHeaders(headers: HeaderBlock, endStream: boolean): HeadersStatus {
@@ -81,7 +72,6 @@ export class ConnectBridgeFilter implements HttpFilter {
     if (this.#request === undefined || !isGrpcRequest(headers)) return HeadersStatus.Continue;
     const { isStreaming } = this.#request;
     this.#isBridging = true;
-    this.#memory = headers.memory;
     const type = headers.get(CONTENT_TYPE)!.slice('application/grpc+'.length) || 'proto';
     headers.set(CONTENT_TYPE, `application/${isStreaming ? 'connect+' : ''}${type}`);
     headers.remove(CONTENT_LENGTH);
@@ -101,19 +91,9 @@ export class ConnectBridgeFilter implements HttpFilter {
     if (!this.#isBridging || head === undefined) return DataStatus.Continue;
     const dropped = Math.min(this.#headerLeft, length);
     this.#headerLeft -= dropped;
-    const piece = Buffer.from(this.#memory.bytes.subarray(offset + dropped, offset + length));
-    this.#messageBytes += piece.length;
-    if (this.#messageBytes > this.#maxBytes) {
-      this.#isBridging = false;
-      this.#stream.sendLocalReply(TOO_LARGE);
-      return DataStatus.StopNoBuffer;
-    }
-    this.#message.push(piece);
-    if (endStream) {
-      // Without trailers there is no status.
-      this.#stream.addResponseBytes(Buffer.concat(this.#message));
-      this.#stream.continueEncoding();
-    }
+    this.#stream.addResponseBytes(head.memory.bytes.subarray(offset + dropped, offset + length));
+    // Without trailers there is no status.
+    if (endStream) this.#stream.continueEncoding();
     return DataStatus.StopNoBuffer;
   }
 
@@ -132,10 +112,11 @@ export class ConnectBridgeFilter implements HttpFilter {
       for (const [name, values] of otherFields(fields))
         for (const value of values) head.add(headerKey(`trailer-${name}`), value);
     }
-    if (failure === undefined) return this.#stream.addResponseBytes(Buffer.concat(this.#message));
+    if (failure === undefined) return;
     head.setStatus(failure.status);
     head.set(CONTENT_TYPE, 'application/json');
     head.remove(CONTENT_ENCODING);
+    this.#stream.dropResponseBytes();
     this.#stream.addResponseBytes(Buffer.from(JSON.stringify(failure.error)));
   }
 
@@ -147,13 +128,6 @@ export class ConnectBridgeFilter implements HttpFilter {
     return header;
   }
 }
-
-const TOO_LARGE: LocalReply = {
-  status: 500,
-  body: 'the response is too large for a unary call',
-  details: 'response_payload_too_large',
-  flags: ResponseFlag.None,
-};
 
 /** Returns the last frame of a streaming response. `hasMetadata`: the fields are trailers, and not the head. */
 function endFrame(fields: HeaderBlock, hasMetadata: boolean): Uint8Array {

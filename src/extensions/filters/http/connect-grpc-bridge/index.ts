@@ -11,7 +11,5 @@ export const connectGrpcBridge: HttpFilterExtension<ConnectGrpcBridgeFilterConfi
   name: 'envoy.filters.http.connect_grpc_bridge',
   typeUrls: [`type.googleapis.com/${CONFIG}`],
   implemented: { [CONFIG]: {} },
-  createOnWorker: (_config, _context, { bufferLimit }) => ({
-    create: (stream) => new ConnectBridgeFilter(stream, bufferLimit),
-  }),
+  createOnWorker: () => ({ create: (stream) => new ConnectBridgeFilter(stream) }),
 };
