@@ -33,6 +33,10 @@ export class CallStats {
   }
 }
 
+/** All filters of a worker share these, and so the limit of names. */
+export const grpcCalls = new CallStats('grpc');
+export const grpcWebCalls = new CallStats('grpc-web');
+
 /** The stats of one method of a cluster. Each exists from its first use. */
 export class MethodStats {
   readonly #cluster: Cluster;

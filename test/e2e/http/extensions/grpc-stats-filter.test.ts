@@ -28,11 +28,13 @@ async function start(t: Test, program: ProxyProgram, configs: Record<string, Con
   const log = join(tempDir(t), 'log');
   const format =
     '%REQ(:PATH)% %FILTER_STATE(envoy.filters.http.grpc_stats:TYPED)% %FILTER_STATE(envoy.filters.http.grpc_stats:PLAIN)% %FILTER_STATE(envoy.filters.http.grpc_stats:FIELD:request_message_count)%\n';
+  const names = Object.keys(configs);
   const manager = (name: string, config: Config) =>
     managerOf(
       [
         { match: { prefix: '/local' }, direct_response: { status: 403, body: { inline_string: 'no' } } },
         routeTo({ prefix: '/down' }, 'down'),
+        routeTo({ prefix: '/a.Shared/' }, names[0]!),
         routeTo({ prefix: '/' }, name),
       ],
       {
@@ -40,7 +42,6 @@ async function start(t: Test, program: ProxyProgram, configs: Record<string, Con
         http_filters: [{ name: 'stats', typed_config: { '@type': TYPE, ...config } }, ROUTER_FILTER],
       },
     );
-  const names = Object.keys(configs);
   const proxy = await startProxy(t, {
     ...program,
     args: ['-l', 'warning', '--file-flush-interval-msec', '20'],
@@ -166,12 +167,18 @@ besideEnvoy('the router can leave gRPC calls out of the counts of HTTP statuses'
 });
 
 t.test('clients and hosts cannot create stats without limit', async (t) => {
-  const { call, proxy } = await start(t, { command: undefined }, { all: { stats_for_all_methods: true } });
+  const config = { stats_for_all_methods: true };
+  const { call, proxy } = await start(t, { command: undefined }, { all: config, other: config });
   await call('all', `/${'s'.repeat(300)}/Long`);
   await call('all', '/a.B/Get?status=text');
-  for (let index = 0; index < 1010; index++) await call('all', `/a.B/M${index}/`);
+  for (let index = 0; index < 1010; index++) await call(index % 2 === 0 ? 'all' : 'other', `/a.Shared/M${index}/`);
   const stats = await proxy.baton.stats('cluster.all.grpc.');
   t.ok(Object.keys(stats).length <= 1001 * 5, String(Object.keys(stats).length));
   t.equal(stats['total'], 1 + 12, 'further methods are counted without their names');
-  t.match(stats, { 'a.B.Get.failure': 1, 'a.B.Get.total': 1, 'a.B.M0.total': 1, 'a.B.M1009.total': undefined });
+  t.match(stats, {
+    'a.B.Get.failure': 1,
+    'a.B.Get.total': 1,
+    'a.Shared.M0.total': 1,
+    'a.Shared.M1009.total': undefined,
+  });
 });

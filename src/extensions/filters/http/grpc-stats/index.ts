@@ -1,7 +1,7 @@
 // envoy.filters.http.grpc_stats: counts gRPC calls and their messages by cluster, and by method if the configuration asks for it.
 
 import type { GrpcStatsFilterConfig } from '../../../../config/generated/api.js';
-import { CallStats } from '../../../grpc/call-stats.js';
+import { grpcCalls } from '../../../grpc/call-stats.js';
 import { type HttpFilterExtension, obeyed } from '../../../sdk.js';
 import { GrpcStatsFilter, type GrpcStatsRules } from './grpc-stats-filter.js';
 
@@ -24,7 +24,7 @@ export const grpcStats: HttpFilterExtension<GrpcStatsFilterConfig> = {
   },
   createOnWorker(config) {
     const rules: GrpcStatsRules = {
-      stats: new CallStats('grpc'),
+      stats: grpcCalls,
       emitsFilterState: config.emit_filter_state ?? false,
       namesAllMethods: config.stats_for_all_methods ?? false,
       // As in Envoy, names of the list keep their dots.

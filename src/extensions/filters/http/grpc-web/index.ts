@@ -2,7 +2,7 @@
 // (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-WEB.md).
 
 import type { GrpcWeb } from '../../../../config/generated/api.js';
-import { CallStats } from '../../../grpc/call-stats.js';
+import { grpcWebCalls } from '../../../grpc/call-stats.js';
 import type { HttpFilterExtension } from '../../../sdk.js';
 import { GrpcWebFilter } from './grpc-web-filter.js';
 
@@ -13,8 +13,5 @@ export const grpcWeb: HttpFilterExtension<GrpcWeb> = {
   name: 'envoy.filters.http.grpc_web',
   typeUrls: [`type.googleapis.com/${CONFIG}`],
   implemented: { [CONFIG]: {} },
-  createOnWorker() {
-    const stats = new CallStats('grpc-web');
-    return { create: (stream) => new GrpcWebFilter(stream, stats) };
-  },
+  createOnWorker: () => ({ create: (stream) => new GrpcWebFilter(stream, grpcWebCalls) }),
 };
