@@ -583,12 +583,24 @@ t.test('metadata that gRPC would reject is refused at configuration time', (t) =
 
 t.test('a target that gRPC would reject is refused at configuration time', (t) => {
   const found: string[] = [];
-  const targets = ['a:80', 'dns:a', 'unix:/a b', 'ipv6:[::1]:80', 'dns:a\n', '\na:80', 'a b:80', 'dns:', 'a'];
+  const targets = [
+    'a:80',
+    'dns:a',
+    'unix:/a b',
+    'ipv6:[::1]:80',
+    'dns:a\n',
+    '\na:80',
+    'a b:80',
+    'dns:',
+    'a',
+    'a:65536',
+    'ipv4:1.1.1.1:1,2.2.2.2:99999',
+  ];
   for (const target_uri of targets) {
     const google_grpc = { target_uri, stat_prefix: 'a' };
     checkManagementService({ google_grpc }, 'at', () => found.push(target_uri));
   }
-  t.same(found, ['dns:a\n', '\na:80', 'a b:80', 'dns:', 'a']);
+  t.same(found, ['dns:a\n', '\na:80', 'a b:80', 'dns:', 'a', 'a:65536', 'ipv4:1.1.1.1:1,2.2.2.2:99999']);
   t.end();
 });
 

@@ -38,6 +38,9 @@ function checkTarget(service: GrpcService | undefined, path: string, report: Rep
     if (raw !== undefined) report(`${path}.initial_metadata[${index}].raw_value`, "gRPC metadata is text: use 'value'");
   });
   const target = service?.google_grpc?.target_uri;
+  const addresses = target === undefined || target.startsWith('unix:') ? [] : target.split(',');
+  const wrong = addresses.find((address) => Number(/:(\d+)$/.exec(address)?.[1]) > MAX_PORT);
+  if (wrong !== undefined) report(`${path}.google_grpc.target_uri`, `the port of '${wrong}' is above ${MAX_PORT}`);
   if (target !== undefined && !/^(dns:|unix:|ipv4:|ipv6:).+$|^[^:/\s]+:[0-9]+$/.test(target)) {
     report(
       `${path}.google_grpc.target_uri`,
@@ -45,3 +48,5 @@ function checkTarget(service: GrpcService | undefined, path: string, report: Rep
     );
   }
 }
+
+const MAX_PORT = 65_535;
