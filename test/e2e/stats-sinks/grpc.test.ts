@@ -251,6 +251,15 @@ function perFlush({ messages }: GrpcPeer): number {
   return starts.length > 1 ? starts[1]! - starts[0]! : messages.length;
 }
 
+t.test('the log says why a collector without hosts gets no stats', async (t) => {
+  const sinks = [{ '@type': OPEN_TELEMETRY, grpc_service: grpcTo('collector') }];
+  const { baton } = await startSinkProxy(t, sinks, { clusters: [staticCluster('collector', [], HTTP2_CLUSTER)] });
+  await waitFor(() => baton.stderr.includes("'collector' accepts no stats: 14, the cluster has no host;"), {
+    what: 'the log entry',
+  });
+  await baton.stop();
+});
+
 t.test('services that never read or answer block nothing', async (t) => {
   const service = await startDeafServer(t);
   const collector = await startCollector(t, { isDeaf: true });

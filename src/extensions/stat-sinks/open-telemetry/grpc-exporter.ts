@@ -20,7 +20,9 @@ export class GrpcExporter implements Exporter {
 
   export(request: readonly Uint8Array[]): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
-      const call: GrpcCall | undefined = this.#channel.unary(METHOD, Buffer.concat(request), TIMEOUT_MS, {
+      // The call may fail before it is returned.
+      let call: GrpcCall | undefined;
+      call = this.#channel.unary(METHOD, Buffer.concat(request), TIMEOUT_MS, {
         onAnswer: (message) => {
           if (call !== undefined) this.#calls.delete(call);
           resolve(message);
