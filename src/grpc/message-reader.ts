@@ -26,11 +26,6 @@ export class MessageReader {
     return this.#end - this.#start;
   }
 
-  /** The read bytes end within a message. */
-  get isIncomplete(): boolean {
-    return this.#length >= 0 || this.#end > this.#start;
-  }
-
   /** Appends a copy of `bytes`. */
   push(bytes: Uint8Array): void {
     if (this.#end + bytes.length > this.#buffer.length) this.#grow(bytes.length);
