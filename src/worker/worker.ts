@@ -30,7 +30,7 @@ import { SharedWords } from '../upstream/shared-words.js';
 import { placeOfThread, type UpstreamThread } from '../upstream/upstream-thread.js';
 import { WorkerPorts } from './extensions/worker-ports.js';
 import { HandOver } from './hand-over/hand-over.js';
-import { startHeartbeat } from './messages/heartbeat.js';
+import { Heartbeat } from './messages/heartbeat.js';
 import type { FromWorker, Snapshot, ToWorker, WorkerConnections, WorkerStart } from './messages/messages.js';
 import { BufferedSampler } from './stats/buffered-sampler.js';
 import { errorCounts } from './stats/error-counts.js';
@@ -67,7 +67,7 @@ class Worker {
   readonly #filesystemStats: FilesystemStatsUpdate;
   readonly #serverStats: Scope;
   readonly #profiled: ProfiledThread;
-  readonly #heartbeat: NodeJS.Timeout;
+  readonly #heartbeat: Heartbeat;
   readonly #sampler: BufferedSampler;
   readonly #memoryMaintenance: MemoryMaintenance;
   readonly #handOver: HandOver;
@@ -133,7 +133,7 @@ class Worker {
       shim,
       scope: memoryScope,
     });
-    this.#heartbeat = startHeartbeat(start.heartbeat, start.index);
+    this.#heartbeat = new Heartbeat(start.heartbeat, start.index);
     this.#configuration = new WorkerConfiguration(start, {
       thread,
       extensions,
@@ -149,13 +149,18 @@ class Worker {
   /** Applies the first snapshot synchronously. If there are scripts, later, when they are evaluated; messages are queued meanwhile. */
   apply(snapshot: Snapshot): void {
     const { loading } = this.#configuration.scripts;
-    if (loading === undefined) return runSync(this.#configuration.apply(snapshot));
+    if (loading === undefined) return this.#applyFirst(snapshot);
     this.#isApplying = true;
     void loading.then(() => {
       if (this.#isEnded) return;
-      runSync(this.#configuration.apply(snapshot));
+      this.#applyFirst(snapshot);
       this.#applied();
     });
+  }
+
+  #applyFirst(snapshot: Snapshot): void {
+    runSync(this.#configuration.apply(snapshot));
+    this.#heartbeat.beat();
   }
 
   /** Applies a snapshot in steps. Messages received meanwhile are queued. */
@@ -263,7 +268,7 @@ class Worker {
     this.#configuration.end();
     this.#transport.destroy();
     this.#timers.close();
-    clearInterval(this.#heartbeat);
+    this.#heartbeat.stop();
     this.#sampler.close();
     this.#memoryMaintenance.close();
     await atMostMs(this.#accessLogFiles.flush(), FINAL_FLUSH_MS);
