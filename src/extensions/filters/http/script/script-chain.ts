@@ -8,17 +8,12 @@ import { ModuleLog } from '../../../script/module-log.js';
 import { ModuleStats } from '../../../script/module-stats.js';
 import { ScriptRuntime } from '../../../script/runtime-values.js';
 import {
-  type CallingThread,
-  type ClusterManager,
   configValue,
   durationMs,
   type HttpChain,
   type HttpFilter,
   type HttpFilterFactory,
-  type Memory,
-  type Scope,
   type StreamControl,
-  type Timers,
   type WorkerContext,
   type WorkerScript,
 } from '../../../sdk.js';
@@ -34,18 +29,8 @@ export interface RouteScript {
   readonly config: unknown;
 }
 
-export class ScriptChain implements HttpFilterFactory, SharedByRequests {
-  readonly calls: CallingThread;
-  readonly clusters: ClusterManager;
-  readonly memory: Memory;
-  readonly timers: Timers;
-  readonly stats: Scope;
-  readonly faults: ScriptFaults;
-  readonly log: ModuleLog;
-  readonly moduleStats: ModuleStats;
-  readonly runtime: ScriptRuntime;
-  readonly timeoutMs: number;
-  readonly failsOpen: boolean;
+export class ScriptChain implements HttpFilterFactory {
+  readonly #shared: SharedByRequests;
   readonly #script: WorkerScript;
   readonly #config: unknown;
   #generation = -1;
@@ -57,29 +42,28 @@ export class ScriptChain implements HttpFilterFactory, SharedByRequests {
   constructor({ config, failure_policy, module, timeout }: Script, context: WorkerContext, chain: HttpChain) {
     const { calls, clusters, memory, runtime, scripts, stats, timers } = context;
     const prefix = statsPrefix(module!, chain);
-    this.calls = calls;
-    this.clusters = clusters;
-    this.memory = memory;
-    this.timers = timers;
-    this.timeoutMs = timeout === undefined ? DEFAULT_TIMEOUT_MS : durationMs(timeout);
-    this.failsOpen = failure_policy === 'OPEN';
     this.#script = scripts.module(module!);
     this.#config = config;
     this.#own = { config };
-    this.stats = context.scope(prefix, ScriptFilterStats);
-    this.faults = new ScriptFaults(this.#script);
-    this.log = new ModuleLog(module!);
-    this.moduleStats = new ModuleStats(stats, prefix, RESERVED_NAMES);
-    this.runtime = new ScriptRuntime(runtime);
+    this.#shared = {
+      ...{ calls, clusters, memory, timers },
+      stats: context.scope(prefix, ScriptFilterStats),
+      faults: new ScriptFaults(this.#script),
+      log: new ModuleLog(module!),
+      moduleStats: new ModuleStats(stats, prefix, RESERVED_NAMES),
+      runtime: new ScriptRuntime(runtime),
+      timeoutMs: timeout === undefined ? DEFAULT_TIMEOUT_MS : durationMs(timeout),
+      failsOpen: failure_policy === 'OPEN',
+    };
   }
 
   create(stream: StreamControl, routeConfig: unknown): HttpFilter | undefined {
     if (this.#generation !== this.#script.generation) this.#update();
     const config = this.#configOf((routeConfig as RouteScript | undefined) ?? this.#own);
     if (this.#definition !== undefined && config !== undefined)
-      return new ScriptFilter(this, this.#definition, stream, config.value);
-    this.stats.increment(ScriptFilterStats.at.errors);
-    return this.failsOpen ? undefined : new UnusableFilter(stream);
+      return new ScriptFilter(this.#shared, this.#definition, stream, config.value);
+    this.#shared.stats.increment(ScriptFilterStats.at.errors);
+    return this.#shared.failsOpen ? undefined : new UnusableFilter(stream);
   }
 
   #update(): void {
@@ -89,7 +73,7 @@ export class ScriptChain implements HttpFilterFactory, SharedByRequests {
       this.#definition = this.#script.definition('http filter');
     } catch (error) {
       this.#definition = undefined;
-      this.faults.report('loading', error, 'requests that need it fail');
+      this.#shared.faults.report('loading', error, 'requests that need it fail');
     }
   }
 
@@ -100,7 +84,7 @@ export class ScriptChain implements HttpFilterFactory, SharedByRequests {
     try {
       config = { value: configValue(this.#definition?.config, route.config ?? this.#config) };
     } catch (error) {
-      this.faults.report('its config', error, 'requests that need it fail');
+      this.#shared.faults.report('its config', error, 'requests that need it fail');
     }
     this.#configs.set(route, config);
     return config;
