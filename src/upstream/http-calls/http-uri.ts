@@ -1,7 +1,7 @@
 // Parses the URI of a service that Baton itself calls into Host field and path.
 
 /** The authority follows isAuthority(): a name, an IPv4 address or an IP literal in brackets, with an optional port. */
-const URI = /^http:\/\/((?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d+)?)(\/[^?#]*)?(\?[^#]*)?$/i;
+const URI = /^https?:\/\/((?:[\w.~!$&'()*+,;=%-]+|\[[\da-f:.]+\])(?::\d+)?)(\/[^?#]*)?(\?[^#]*)?$/i;
 
 export interface HttpTarget {
   /** As in the URI: `collector:4318`. */
@@ -10,9 +10,11 @@ export interface HttpTarget {
   readonly path: string;
 }
 
-/** Splits `http://host[:port][/path][?query]`. Returns an error text for any other URI. */
+/**
+ * Splits `http://host[:port][/path][?query]`. Returns an error text for any other URI. `https:` means the same: as in Envoy, the
+ * cluster decides about TLS.
+ */
 export function httpTarget(uri: string): HttpTarget | string {
-  if (/^https:/i.test(uri)) return 'calls by TLS are not implemented: give an http:// URI';
   const [, host, path = '/', query = ''] = URI.exec(uri) ?? [];
   if (host === undefined || !/^[\x21-\x7e]+$/.test(uri)) return `'${uri}' is no URI like http://host:port/path`;
   return { host, path: path + query };

@@ -173,7 +173,7 @@ besideEnvoy(
     const host = await startNegotiatingHost(t, server);
     const authorized = {
       '@type': 'type.googleapis.com/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz',
-      http_service: { server_uri: { uri: 'http://service.test', cluster: 'host', timeout: '5s' } },
+      http_service: { server_uri: { uri: 'https://service.test', cluster: 'host', timeout: '5s' } },
     };
     const proxy = await startProxy(t, {
       ...program,

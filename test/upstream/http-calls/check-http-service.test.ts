@@ -22,6 +22,7 @@ t.test('a URI determines the Host field and the path', async (t) => {
     path: '/v1/metrics?a=%20b',
   });
   t.same(httpTarget('HTTP://[::1]'), { host: '[::1]', path: '/' });
+  t.same(httpTarget('https://collector/a'), { host: 'collector', path: '/a' }, 'the cluster decides about TLS');
   t.same(httpTarget('http://collector?a'), { host: 'collector', path: '/?a' });
 });
 
@@ -29,7 +30,6 @@ t.test('other URIs are refused', async (t) => {
   for (const uri of ['', 'collector/v1', 'http:///v1', 'http://a b/', 'http://a/b c', 'http://a/#b', 'http://u@a/']) {
     t.match(mistakes({ http_uri: { uri, cluster: 'c', timeout: '1s' } }), [/http_uri\.uri: .* is no URI/], uri);
   }
-  t.match(mistakes({ http_uri: { uri: 'https://a/', cluster: 'c', timeout: '1s' } }), [/TLS are not implemented/]);
   t.match(mistakes({ http_uri: { uri: 'http://a\r\nx: y/', cluster: 'c', timeout: '1s' } }), [/is no URI/]);
 });
 

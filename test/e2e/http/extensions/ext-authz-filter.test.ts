@@ -248,7 +248,6 @@ t.test('invalid configurations are refused with their position', async (t) => {
     'allowed_headers\\.patterns\\[0\\]\\.safe_regex\\.regex: ',
     'http_service\\.authorization_request\\.allowed_headers: allowed_headers of the filter is also set',
     'http_service\\.authorization_request\\.allowed_headers\\.patterns\\[0\\]\\.safe_regex\\.regex: ',
-    'http_service\\.server_uri\\.uri: TLS is not implemented: write it with http://',
     "http_service\\.server_uri\\.cluster: unknown cluster 'servise'; did you mean 'service'\\?",
     'http_service\\.server_uri\\.timeout: must be above 0',
     'http_service\\.path_prefix: it must begin with',

@@ -223,10 +223,8 @@ function hasNoRoute(stream: StreamControl): boolean {
 
 function checkService(service: ExtAuthzHttpService, report: Report): void {
   const { authorization_request: request, authorization_response: response, path_prefix: prefix } = service;
-  const { timeout, uri = '' } = service.server_uri ?? {};
+  const { timeout } = service.server_uri ?? {};
   if (service.server_uri === undefined) report('http_service', 'server_uri must be set');
-  // The service's address is that of its cluster; only the scheme of the URI matters.
-  else if (/^https:/i.test(uri)) report('http_service.server_uri.uri', 'TLS is not implemented: write it with http://');
   if (timeout !== undefined && durationMs(timeout) === 0) {
     report('http_service.server_uri.timeout', 'must be above 0: without a timeout a request could wait forever');
   }
