@@ -14,7 +14,7 @@ t.test('the quick start serves HTTP/2 over HTTPS with a certificate for localhos
   const directory = tempDir(t);
   const path = packagePath('examples/quickstart.yaml');
   const { certificate, configuration } = await httpsQuickStart(path, directory, 0);
-  t.equal(statSync(join(directory, 'localhost.key')).mode & 0o077, 0, 'nobody else reads its key');
+  t.equal(statSync(join(directory, 'localhost.key')).mode & 0o077, 0, 'no other user can read its key');
   const config = parse(readFileSync(path, 'utf8')) as { admin: Config; static_resources: { listeners: Config[] } };
   config.admin['address'] = loopback(0);
   config.static_resources.listeners[0]!['address'] = loopback(0);

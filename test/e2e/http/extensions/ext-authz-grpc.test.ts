@@ -229,7 +229,7 @@ async function startProxy(t: Teardown, program: ProxyProgram, service: Service, 
   return { baton, log, port: await baton.listenerPort('main') };
 }
 
-besideEnvoy('the service is told of the request', async (t, program) => {
+besideEnvoy('the service receives the properties of the request', async (t, program) => {
   const service = await startService(t);
   const { port } = await startProxy(t, program, service);
   await rawExchange(
@@ -404,7 +404,7 @@ besideEnvoy('fields, the choice of the route and routes without authorization ar
   t.same(Object.keys(headers).sort(), [':path', 'x-a', 'x-b']);
 });
 
-besideEnvoy('the service is told of certificates and of the server name', async (t, program) => {
+besideEnvoy('the service receives certificates and the server name', async (t, program) => {
   const root = await Authority.create();
   const server = await root.issue({ names: ['server.test'] });
   const client = await root.issue({ names: ['client.test', { type: 'url', value: 'spiffe://a/client' }] });

@@ -35,5 +35,5 @@ export class ChainEncodings {
   }
 }
 
-/** Filter state is made anew for each request, unlike streams. */
+/** Filter state is created for each request, unlike streams. */
 const byRequest = new WeakMap<FilterState, ChainEncodings>();

@@ -13,7 +13,7 @@ export class ScriptHeaders implements Headers {
     this.#block = block;
   }
 
-  /** The block belongs to others from now on. `why`: for whoever uses it nevertheless. */
+  /** The block belongs to others from now on. `why`: for code that uses it nevertheless. */
   close(why: string): void {
     if (this.#block === undefined) return;
     this.#block = undefined;
