@@ -41,6 +41,7 @@
         "src/tls/identities.cc",
         "src/tls/registry.cc",
         "src/tls/session.cc",
+        "src/tls/stapling.cc",
         "src/tls/ticket-keys.cc"
       ],
       "include_dirs": ["src"],

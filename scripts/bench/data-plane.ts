@@ -108,6 +108,8 @@ class FakeTransport implements NativeTransport {
   }
   tlsState(): undefined {}
   tlsFailure(): undefined {}
+  tlsStaple(): undefined {}
+  takeTlsKeys(): undefined {}
   peerCertificates(): undefined {}
   peerIssuer(): undefined {}
   ownCertificate(): undefined {}

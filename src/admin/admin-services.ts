@@ -101,7 +101,7 @@ export interface CertificateView {
   readonly validFrom: Date;
   readonly expiration: Date;
   /** Validity of the stapled OCSP response. */
-  readonly ocsp?: { readonly validFrom: Date; readonly expiration: Date };
+  readonly ocsp?: { readonly validFrom: Date; readonly expiration: Date | undefined } | undefined;
 }
 
 /** A component with init targets that are not ready. */

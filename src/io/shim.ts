@@ -219,6 +219,33 @@ export interface TlsIdentity {
   readonly pkcs12?: Uint8Array | undefined;
   /** Of the key or of the PKCS#12 file. */
   readonly password?: string | undefined;
+  /** An OCSP response about the certificate, in DER form, which clients get that request one. Clients do not read it. */
+  readonly ocspStaple?: Uint8Array | undefined;
+}
+
+/** What a server does when a client requests an OCSP response, and it has none that is valid. */
+export const enum OcspPolicy {
+  /** It sends none. */
+  Lenient,
+  /** The handshake fails if the server has an expired one. */
+  Strict,
+  /** The handshake fails. */
+  MustStaple,
+}
+
+/** What a server did about an OCSP response. */
+export const enum TlsStaple {
+  NotRequested,
+  Sent,
+  Omitted,
+  /** The handshake fails. */
+  Failed,
+}
+
+/** When an OCSP response was made, and until when it is valid, in seconds since 1970; 0: it does not say. */
+export interface OcspTimes {
+  readonly thisUpdate: number;
+  readonly nextUpdate: number;
 }
 
 /** Versions are numbers of the protocol: 0x0301 (TLS 1.0) to 0x0304 (TLS 1.3). Empty lists stand for OpenSSL's defaults. */
@@ -243,6 +270,7 @@ export interface TlsContextSettings {
   readonly scansAllIdentities: boolean;
   /** Clients without SNI fail. */
   readonly requiresServerName: boolean;
+  readonly ocspPolicy: OcspPolicy;
   readonly verify: TlsVerify;
   /** Trusted certificates and CRLs in PEM form; empty: chains are not verified. */
   readonly roots: Uint8Array;
@@ -265,6 +293,8 @@ export interface TlsContextSettings {
   /** Number of sessions that a client keeps; 0: none. */
   readonly maxClientSessions: number;
   readonly allowsRenegotiation: boolean;
+  /** For takeTlsKeys(). */
+  readonly keepsKeys: boolean;
 }
 
 /** The failure of a handshake whose context is only reserved, as Transport.tlsFailure() returns it. */
@@ -288,6 +318,7 @@ export interface TlsState {
   readonly alpn: string;
   /** SNI. */
   readonly serverName: string;
+  readonly staple: TlsStaple;
   readonly isResumed: boolean;
   readonly hasPeerCertificate: boolean;
   /** The peer's certificate was verified, in this handshake or in that of the resumed session. */
@@ -393,6 +424,10 @@ export interface NativeTransport {
   tlsState(id: number): TlsState | undefined;
   /** OpenSSL's reasons for a failure, the first one first, joined by '|'; '' if there are none. */
   tlsFailure(id: number): string | undefined;
+  /** What a server did about an OCSP response, as far as the handshake has come. */
+  tlsStaple(id: number): TlsStaple | undefined;
+  /** The keys of the session in the format of NSS key logs, which it forgets; '' unless its context has `keepsKeys`. */
+  takeTlsKeys(id: number): string | undefined;
   /** The peer's certificates in DER form, its own first; empty if it has presented none. */
   peerCertificates(id: number): Uint8Array[] | undefined;
   /** The certificate that has issued the peer's, in the verified chain. Undefined in resumed sessions, and if nothing was verified. */
@@ -506,6 +541,8 @@ export interface NativeShim {
   readPemCertificates(pem: Uint8Array): Uint8Array[] | undefined;
   /** Undefined for bytes that are not a certificate. */
   describeCertificate(der: Uint8Array): CertificateEvidence | undefined;
+  /** Undefined for bytes that are not an OCSP response about one certificate. */
+  describeOcspResponse(der: Uint8Array): OcspTimes | undefined;
   /**
    * Creates a socket bound to a raw sockaddr, non-blocking and close-on-exec, not yet listening. Throws an Error with `code` (EADDRINUSE
    * …).

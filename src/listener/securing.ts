@@ -49,7 +49,8 @@ export class SecuringConnection implements ConnectionHandler {
   }
 
   onHandshakeFailed(reasons: string): void {
-    const failure = this.#handshake.failed(reasons);
+    const { id, transport } = this.#connection;
+    const failure = this.#handshake.failed(transport, id, reasons);
     if (logger.isDebug)
       logger.debug(`[C${this.#connection.serial}] TLS handshake failed: ${failure || 'the peer has ended it'}`);
     this.#fail(failure);
@@ -61,7 +62,10 @@ export class SecuringConnection implements ConnectionHandler {
 
   onReset(errno: number, step: ConnectStep): void {
     this.#end();
-    if (!this.#connection.isClosed) this.#handler.onReset(errno, step);
+    const { id, isClosed, transport } = this.#connection;
+    if (isClosed) return;
+    this.#handshake.abandoned(transport, id);
+    this.#handler.onReset(errno, step);
   }
 
   onBlocked(): void {
@@ -84,7 +88,9 @@ export class SecuringConnection implements ConnectionHandler {
   onEnd(): void {}
 
   #timedOut(): void {
-    if (this.#connection.isClosed) return;
+    const { id, isClosed, transport } = this.#connection;
+    if (isClosed) return;
+    this.#handshake.abandoned(transport, id);
     this.#connection.listener.stats.increment(ListenerStats.at.downstream_cx_transport_socket_connect_timeout);
     this.#fail('');
   }

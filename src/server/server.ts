@@ -202,7 +202,7 @@ export class Server {
     await inTurns(this.configuration.clusters.updateGauges());
     const { processStats, resolver, tls } = this.primary;
     const { holdings } = this.parentStats;
-    processStats.update(this.state, this.#connectionCount, holdings, resolver.counters, tls.firstExpiryMs);
+    processStats.update(this.state, this.#connectionCount, holdings, resolver.counters, tls.firstExpiries);
   }
 
   /** Ends all workers and closes everything. Resolves when done; may be called twice, by a failed start and by a signal. */

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto';
 import type { DataSource } from '../config/generated/api.js';
-import type { NativeShim, TlsContextSettings } from '../io/shim.js';
+import type { NativeShim, OcspTimes, TlsContextSettings } from '../io/shim.js';
 import { Certificate } from '../io/tls/certificate.js';
 import type { TlsSecrets } from './secrets/context-secrets.js';
 
@@ -13,6 +13,8 @@ export interface LoadedCertificate {
   /** Its name in stats. */
   readonly statName: string;
   readonly certificate: Certificate;
+  /** Of the OCSP response that a server sends with it. */
+  readonly ocsp?: OcspTimes | undefined;
 }
 
 export interface ContextCertificates {
@@ -37,7 +39,9 @@ export function contextCertificates(
     ca: first(settings.roots, ca, validationName || `unnamed_ca_cert_${digestOf(ca)}`),
     chain: certificates.flatMap(({ certificate_chain: source }, index) => {
       const statName = certificateNames[index] || `unnamed_cert_${digestOf(source)}`;
-      return first(settings.identities[index]?.chain, source, statName);
+      const { chain, ocspStaple: staple } = settings.identities[index] ?? {};
+      const ocsp = settings.isServer && staple?.length ? shim.describeOcspResponse(staple) : undefined;
+      return first(chain, source, statName).map((found) => ({ ...found, ocsp }));
     }),
   };
 }

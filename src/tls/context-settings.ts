@@ -9,12 +9,13 @@ import type {
   CommonTlsContext,
   DataSource,
   DownstreamTlsContext,
+  DownstreamTlsContext_OcspStaplePolicy,
   SubjectAltNameMatcher,
   TlsCertificate,
   TlsParameters,
   UpstreamTlsContext,
 } from '../config/generated/api.js';
-import { type TlsContextSettings, type TlsIdentity, TlsVerify } from '../io/shim.js';
+import { OcspPolicy, type TlsContextSettings, type TlsIdentity, TlsVerify } from '../io/shim.js';
 import {
   alpnBytes,
   cipherList,
@@ -57,6 +58,7 @@ export function serverSettings(
     prefersClientCiphers: context.prefer_client_ciphers ?? false,
     scansAllIdentities: context.full_scan_certs_on_sni_mismatch ?? false,
     requiresServerName: context.require_sni ?? false,
+    ocspPolicy: OCSP_POLICIES[context.ocsp_staple_policy ?? 'LENIENT_STAPLING'],
     hasTickets: !(context.disable_stateless_session_resumption ?? false),
     hasStatefulSessions: !(context.disable_stateful_session_resumption ?? false),
     sessionSeconds: Math.round(durationMs(context.session_timeout, 0) / 1000),
@@ -88,6 +90,7 @@ function commonSettings(context: CommonTlsContext, secrets: TlsSecrets, isServer
     identities: secrets.certificates.map(identity),
     scansAllIdentities: false,
     requiresServerName: false,
+    ocspPolicy: OcspPolicy.Lenient,
     verify: TlsVerify.None,
     roots: rootsOf(validation),
     crl: crlOf(validation),
@@ -102,6 +105,7 @@ function commonSettings(context: CommonTlsContext, secrets: TlsSecrets, isServer
     sessionSeconds: 0,
     maxClientSessions: 0,
     allowsRenegotiation: false,
+    keepsKeys: false,
   };
 }
 
@@ -121,8 +125,14 @@ function algorithms(parameters: TlsParameters, isServer: boolean) {
   };
 }
 
+const OCSP_POLICIES: { readonly [policy in DownstreamTlsContext_OcspStaplePolicy]: OcspPolicy } = {
+  LENIENT_STAPLING: OcspPolicy.Lenient,
+  STRICT_STAPLING: OcspPolicy.Strict,
+  MUST_STAPLE: OcspPolicy.MustStaple,
+};
+
 function identity(certificate: TlsCertificate): TlsIdentity {
-  const { certificate_chain: chain, password, pkcs12, private_key: key } = certificate;
+  const { certificate_chain: chain, ocsp_staple: staple, password, pkcs12, private_key: key } = certificate;
   return {
     chain: bytesOf(chain),
     key: bytesOf(key),
@@ -130,6 +140,7 @@ function identity(certificate: TlsCertificate): TlsIdentity {
     password: bytesOf(password)
       ?.toString()
       .replace(/\r?\n$/, ''),
+    ocspStaple: bytesOf(staple),
   };
 }
 

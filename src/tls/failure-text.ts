@@ -11,6 +11,7 @@ const REASONS: { readonly [reason: string]: number } = {
   BAD_LENGTH: 111,
   BAD_PACKET_LENGTH: 112,
   BAD_SIGNATURE: 114,
+  CALLBACK_FAILED: 133,
   CCS_RECEIVED_EARLY: 124,
   CERTIFICATE_VERIFY_FAILED: 125,
   CERT_CB_ERROR: 126,
@@ -87,6 +88,7 @@ const REASONS: { readonly [reason: string]: number } = {
 
 /** OpenSSL's spellings that differ from BoringSSL's. */
 const SPELLINGS: { readonly [reason: string]: string } = {
+  CALLBACK_FAILED: 'CONNECTION_REJECTED',
   TOO_MANY_WARN_ALERTS: 'TOO_MANY_WARNING_ALERTS',
   NO_SUITABLE_KEY_SHARE: 'NO_SHARED_GROUP',
   TLSV1_UNSUPPORTED_EXTENSION: 'TLSV1_ALERT_UNSUPPORTED_EXTENSION',

@@ -1,6 +1,6 @@
 // Counts the handshakes of a listener or of a cluster.
 
-import type { TlsState } from '../io/shim.js';
+import { TlsStaple, type TlsState } from '../io/shim.js';
 import type { CounterSlot } from '../stats/layout.js';
 import { TlsStats } from '../stats/layouts/tls.js';
 import type { DynamicCounter, Scope, ThreadStats } from '../stats/thread-stats.js';
@@ -28,15 +28,25 @@ export class HandshakeStats {
     this.#unready = unready;
   }
 
-  secured({ cipher, group, hasPeerCertificate, isResumed, signature, version }: TlsState): void {
+  secured({ cipher, group, hasPeerCertificate, isResumed, signature, staple, version }: TlsState): void {
     const { at } = TlsStats;
     this.#scope.increment(at.handshake);
+    this.stapled(staple);
     if (isResumed) this.#scope.increment(at.session_reused);
     if (!hasPeerCertificate) this.#scope.increment(at.no_certificate);
     this.#count('ciphers.', cipher);
     this.#count('versions.', versionName(version));
     if (group !== '') this.#count('curves.', groupName(group));
     if (signature !== '') this.#count('sigalgs.', signatureName(signature));
+  }
+
+  /** Counts what a server did about an OCSP response. */
+  stapled(staple: TlsStaple): void {
+    if (staple === TlsStaple.NotRequested) return;
+    const { at } = TlsStats;
+    this.#scope.increment(at.ocsp_staple_requests);
+    if (staple === TlsStaple.Sent) this.#scope.increment(at.ocsp_staple_responses);
+    else this.#scope.increment(staple === TlsStaple.Failed ? at.ocsp_staple_failed : at.ocsp_staple_omitted);
   }
 
   /** Counts a failure by OpenSSL's reasons; the refusal of a certificate is counted by refused(). */

@@ -45,12 +45,18 @@ export class TlsHandshake {
   }
 
   /** Called when it has failed. Returns the text for logs; '' if the peer has ended it. */
-  failed(reasons: string): string {
+  failed(transport: Transport, id: number, reasons: string): string {
+    this.abandoned(transport, id);
     if (reasons === CONTEXT_NOT_READY) {
       this.#stats.notReady();
       return NO_SECRETS;
     }
     this.#stats.failed(reasons);
     return failureText(reasons, this.#detail);
+  }
+
+  /** Called when it ends in another way, before the connection is closed. */
+  abandoned(transport: Transport, id: number): void {
+    this.#stats.stapled(transport.tlsStaple(id));
   }
 }

@@ -204,8 +204,18 @@ export class LiveContext {
   #show(made: Made): void {
     this.#inUse?.gauges.remove();
     made.gauges.set();
+    warnOfFutureOcsp(made.certificates);
     this.#inUse = made;
     this.#engine.changed();
+  }
+}
+
+/** Clients refuse such a response; the clock of this machine may be wrong. */
+function warnOfFutureOcsp({ chain }: ContextCertificates): void {
+  for (const { ocsp, path } of chain) {
+    if (ocsp === undefined || ocsp.thisUpdate * 1000 <= Date.now()) continue;
+    const time = new Date(ocsp.thisUpdate * 1000).toISOString();
+    logger.warning(`the OCSP response for the certificate ${path} is valid only from ${time}`);
   }
 }
 

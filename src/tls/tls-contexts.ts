@@ -19,6 +19,12 @@ export interface TlsContextUse {
   release(): void;
 }
 
+/** When the first of all certificates and OCSP responses in use expires, in ms since 1970; Infinity without any. */
+export interface FirstExpiries {
+  readonly certificateMs: number;
+  readonly ocspMs: number;
+}
+
 export class TlsContexts {
   readonly #shim: NativeShim;
   readonly #store: StatsStore;
@@ -28,7 +34,7 @@ export class TlsContexts {
   readonly #contexts = new Set<LiveContext>();
   #discovery: SecretDiscovery | undefined;
   /** Undefined: not computed since a certificate has changed. */
-  #firstExpiryMs: number | undefined;
+  #firstExpiries: FirstExpiries | undefined;
 
   /** `inherited`: ticket keys of the parent process. */
   constructor(shim: NativeShim, store: StatsStore, secrets: readonly Secret[], inherited?: TicketKeys) {
@@ -68,16 +74,8 @@ export class TlsContexts {
     for (const { certificates } of this.#contexts) if (certificates !== undefined) yield certificates;
   }
 
-  /** When the first certificate in use expires; Infinity without any. */
-  get firstExpiryMs(): number {
-    if (this.#firstExpiryMs === undefined) {
-      this.#firstExpiryMs = Number.POSITIVE_INFINITY;
-      for (const { ca, chain } of this.certificates()) {
-        for (const { certificate } of [...ca, ...chain])
-          this.#firstExpiryMs = Math.min(this.#firstExpiryMs, certificate.validUntilMs);
-      }
-    }
-    return this.#firstExpiryMs;
+  get firstExpiries(): FirstExpiries {
+    return (this.#firstExpiries ??= firstExpiries(this.certificates()));
   }
 
   #make(recipe: ContextRecipe, owner: ContextOwner): TlsContextUse {
@@ -88,7 +86,7 @@ export class TlsContexts {
       staticSecret: (name) => this.#named(name),
       discover: (config, kind, user) => this.#discovery!.use(config, kind, user),
       changed: () => {
-        this.#firstExpiryMs = undefined;
+        this.#firstExpiries = undefined;
       },
     });
     this.#contexts.add(context);
@@ -104,4 +102,14 @@ export class TlsContexts {
     if (secret !== undefined) return secret;
     throw new BatonError('CONFIG_INVALID', `Unknown static secret: ${name}`, { where: WHERE });
   }
+}
+
+function firstExpiries(contexts: Iterable<ContextCertificates>): FirstExpiries {
+  let certificateMs = Number.POSITIVE_INFINITY;
+  let ocspMs = Number.POSITIVE_INFINITY;
+  for (const { ca, chain } of contexts) {
+    for (const { certificate } of [...ca, ...chain]) certificateMs = Math.min(certificateMs, certificate.validUntilMs);
+    for (const { ocsp } of chain) if (ocsp !== undefined) ocspMs = Math.min(ocspMs, ocsp.nextUpdate * 1000);
+  }
+  return { certificateMs, ocspMs };
 }

@@ -23,8 +23,6 @@ const NOT_READ: { readonly [field: string]: string } = {
     'there is only one version',
   'envoy.type.tracing.v3.CustomTag.value_type': 'the only accepted values are the default behaviour',
   'envoy.config.tap.v3.OutputSink.streaming_admin': 'traces are streamed unless the sink is buffered_admin',
-  'envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext.ocsp_staple_policy':
-    'the only accepted value is the default behaviour',
   'envoy.config.bootstrap.v3.Bootstrap.default_regex_engine': 'there is only one engine',
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.request_id_extension':
     'the only accepted extension is the default',

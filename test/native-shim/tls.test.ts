@@ -4,7 +4,7 @@ import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls, createServer, type TLSSocket } from 'node:tls';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
-import { Event, Op, type TlsContextSettings, TlsVerify } from '../../src/io/shim.js';
+import { Event, OcspPolicy, Op, type TlsContextSettings, TlsVerify } from '../../src/io/shim.js';
 import { Certificate } from '../../src/io/tls/certificate.js';
 import { Authority, type IssuedCertificate } from '../e2e/harness/certificates.js';
 import { internet, Rig, shim, until } from './harness/harness.js';
@@ -36,12 +36,14 @@ function settings(changes: Partial<TlsContextSettings> = {}): TlsContextSettings
     sendsRootNames: true,
     peerRules: '',
     requiresServerName: false,
+    ocspPolicy: OcspPolicy.Lenient,
     sessionIdContext: Buffer.from('test'),
     hasTickets: true,
     hasStatefulSessions: true,
     sessionSeconds: 0,
     maxClientSessions: 0,
     allowsRenegotiation: false,
+    keepsKeys: false,
     ...changes,
   };
 }

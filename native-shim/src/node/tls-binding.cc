@@ -11,6 +11,7 @@
 #include "tls/certificate.h"
 #include "tls/identities.h"
 #include "tls/registry.h"
+#include "tls/stapling.h"
 
 namespace baton {
 namespace {
@@ -21,6 +22,7 @@ bool readIdentity(napi_env env, napi_value value, TlsIdentitySettings& to) {
   return readText(env, property(env, value, "chain"), "chain", to.chain) &&
          readText(env, property(env, value, "key"), "key", to.key) &&
          readText(env, property(env, value, "pkcs12"), "pkcs12", to.pkcs12) &&
+         readText(env, property(env, value, "ocspStaple"), "ocspStaple", to.ocspStaple) &&
          readText(env, password, "password", to.password);
 }
 
@@ -66,11 +68,13 @@ bool readSettings(napi_env env, napi_value value, TlsSettings& to) {
                {"requiresServerName", to.requiresServerName},
                {"hasTickets", to.hasTickets},
                {"hasStatefulSessions", to.hasStatefulSessions},
-               {"allowsRenegotiation", to.allowsRenegotiation}};
+               {"allowsRenegotiation", to.allowsRenegotiation},
+               {"keepsKeys", to.keepsKeys}};
   for (auto& flag : flags) {
     if (!readBool(env, property(env, value, flag.name), flag.name, flag.to)) return false;
   }
   int32_t verify = 0;
+  int32_t ocspPolicy = 0;
   struct {
     const char* name;
     int32_t least;
@@ -78,7 +82,7 @@ bool readSettings(napi_env env, napi_value value, TlsSettings& to) {
   } numbers[] = {{"minVersion", 0, to.minVersion},         {"maxVersion", 0, to.maxVersion},
                  {"securityLevel", 0, to.securityLevel},   {"verify", 0, verify},
                  {"verifyDepth", -1, to.verifyDepth},      {"sessionSeconds", 0, to.sessionSeconds},
-                 {"maxClientSessions", 0, to.maxClientSessions}};
+                 {"maxClientSessions", 0, to.maxClientSessions}, {"ocspPolicy", 0, ocspPolicy}};
   for (auto& number : numbers) {
     if (!readInt(env, property(env, value, number.name), number.name, number.least, number.to)) return false;
   }
@@ -87,6 +91,11 @@ bool readSettings(napi_env env, napi_value value, TlsSettings& to) {
     return false;
   }
   to.verify = static_cast<TlsVerify>(verify);
+  if (ocspPolicy > static_cast<int32_t>(OcspPolicy::MustStaple)) {
+    throwType(env, "ocspPolicy must be 0, 1 or 2");
+    return false;
+  }
+  to.ocspPolicy = static_cast<OcspPolicy>(ocspPolicy);
   return readIdentities(env, property(env, value, "identities"), to.identities);
 }
 
@@ -163,6 +172,19 @@ napi_value readPemCertificates(napi_env env, napi_callback_info info) {
   return made;
 }
 
+napi_value describeOcspResponse(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  std::string der;
+  std::string reason;
+  OcspStaple staple;
+  if (!readText(env, arguments[0], "der", der) || !readStaple(der, staple, reason)) return nullptr;
+  napi_value made = nullptr;
+  napi_create_object(env, &made);
+  napi_set_named_property(env, made, "thisUpdate", makeDouble(env, static_cast<double>(staple.thisUpdate)));
+  napi_set_named_property(env, made, "nextUpdate", makeDouble(env, static_cast<double>(staple.nextUpdate)));
+  return made;
+}
+
 napi_value describeCertificate(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
   void* der;
@@ -197,7 +219,8 @@ void bindTls(napi_env env, napi_value exports) {
              {method("createTlsContext", createTlsContext), method("reserveTlsContext", reserveTlsContext),
               method("replaceTlsContext", replaceTlsContext), method("releaseTlsContext", releaseTlsContext),
               method("setTicketKeys", setTicketKeys), method("tlsContextCount", tlsContextCount),
-              method("readPemCertificates", readPemCertificates), method("describeCertificate", describeCertificate)});
+              method("readPemCertificates", readPemCertificates), method("describeCertificate", describeCertificate),
+              method("describeOcspResponse", describeOcspResponse)});
 }
 
 }  // namespace baton

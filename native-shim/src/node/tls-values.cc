@@ -79,6 +79,7 @@ napi_value makeTlsState(napi_env env, const TlsSession& session) {
   napi_set_named_property(env, made, "alpn", makeText(env, {reinterpret_cast<const char*>(alpn), alpnLength}));
   napi_set_named_property(env, made, "serverName",
                           makeText(env, textOr(SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name))));
+  napi_set_named_property(env, made, "staple", makeInt(env, static_cast<int32_t>(session.staple())));
   napi_set_named_property(env, made, "isResumed", makeBool(env, SSL_session_reused(ssl) == 1));
   napi_set_named_property(env, made, "hasPeerCertificate", makeBool(env, SSL_get0_peer_certificate(ssl) != nullptr));
   const bool isVerified = SSL_get0_peer_certificate(ssl) != nullptr && SSL_get_verify_result(ssl) == X509_V_OK;

@@ -174,12 +174,13 @@ napi_value startTls(napi_env env, napi_callback_info info) {
 }
 
 // Calls `make` with the TLS session of a connection. Returns undefined if there is none.
-napi_value ofTls(napi_env env, napi_callback_info info, napi_value (*make)(napi_env, const TlsSession&)) {
+template <typename Make>
+napi_value ofTls(napi_env env, napi_callback_info info, Make make) {
   const Arguments arguments(env, info);
   int32_t id;
   Instance* instance = Instance::from(env, arguments.self());
   if (instance == nullptr || !readInt(env, arguments[0], "id", 0, id)) return nullptr;
-  const TlsSession* session = instance->transport() == nullptr ? nullptr : instance->transport()->tls(id);
+  TlsSession* session = instance->transport() == nullptr ? nullptr : instance->transport()->tls(id);
   return session == nullptr ? nullptr : make(env, *session);
 }
 
@@ -192,7 +193,17 @@ napi_value peerIssuer(napi_env env, napi_callback_info info) { return ofTls(env,
 napi_value ownCertificate(napi_env env, napi_callback_info info) { return ofTls(env, info, makeOwnCertificate); }
 
 napi_value tlsFailure(napi_env env, napi_callback_info info) {
-  return ofTls(env, info, [](napi_env to, const TlsSession& session) { return makeText(to, session.failure()); });
+  return ofTls(env, info, [](napi_env to, TlsSession& session) { return makeText(to, session.failure()); });
+}
+
+napi_value takeTlsKeys(napi_env env, napi_callback_info info) {
+  return ofTls(env, info, [](napi_env to, TlsSession& session) { return makeText(to, session.takeKeys()); });
+}
+
+napi_value tlsStaple(napi_env env, napi_callback_info info) {
+  return ofTls(env, info, [](napi_env to, TlsSession& session) {
+    return makeInt(to, static_cast<int32_t>(session.staple()));
+  });
 }
 
 // After close() these return empty results instead of throwing, because they are called during teardown.
@@ -280,7 +291,8 @@ napi_value createTransport(napi_env env, napi_callback_info info) {
       method("isStarved", isStarved),           method("close", close),
       method("startTls", startTls),             method("tlsState", tlsState),
       method("peerCertificates", peerCertificates), method("peerIssuer", peerIssuer),
-      method("ownCertificate", ownCertificate), method("tlsFailure", tlsFailure)};
+      method("ownCertificate", ownCertificate), method("tlsFailure", tlsFailure),
+      method("tlsStaple", tlsStaple),       method("takeTlsKeys", takeTlsKeys)};
   const Arguments arguments(env, info);
   napi_valuetype type = napi_undefined;
   if (napi_typeof(env, arguments[0], &type) != napi_ok || type != napi_object) {

@@ -111,12 +111,14 @@ bool TlsContext::prepare(TlsMistake& mistake) {
   SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   SSL_CTX_set_read_ahead(context, 1);
   SSL_CTX_set_msg_callback(context, TlsSession::observeMessage);
+  if (settings_.keepsKeys) SSL_CTX_set_keylog_callback(context, TlsSession::keepKey);
   if (!setAlgorithms(mistake)) return false;
-  if (!identities_.read(settings_.identities, mistake) ||
+  if (!identities_.read(settings_, mistake) ||
       !identities_.use(context, settings_.isServer, settings_.scansAllIdentities, mistake)) {
     return false;
   }
   if (!setVerification(mistake)) return false;
+  if (settings_.isServer) setStapling();
   setSessions();
   ERR_clear_error();
   return true;
@@ -208,6 +210,11 @@ bool TlsContext::setVerification(TlsMistake& mistake) {
   SSL_CTX_set_verify(context, mode, nullptr);
   SSL_CTX_set_cert_verify_callback(context, verifyPeer, this);
   return true;
+}
+
+void TlsContext::setStapling() {
+  SSL_CTX_set_client_hello_cb(context_.get(), TlsSession::observeHello, nullptr);
+  SSL_CTX_set_tlsext_status_cb(context_.get(), TlsSession::sendStaple);
 }
 
 void TlsContext::setSessions() {

@@ -24,6 +24,7 @@ class TlsContext {
   bool isServer() const { return settings_.isServer; }
   bool isReady() const { return isReady_; }
   const TlsSettings& settings() const { return settings_; }
+  const TlsIdentities& identities() const { return identities_; }
   ClientSessions& clientSessions() { return clientSessions_; }
 
   // Replaces the shared ticket keys by keys of this context. Returns false for a length that is not of whole keys.
@@ -35,6 +36,7 @@ class TlsContext {
   bool prepare(TlsMistake& mistake);
   bool setAlgorithms(TlsMistake& mistake);
   bool setVerification(TlsMistake& mistake);
+  void setStapling();
   void setSessions();
   int selectAlpn(const unsigned char** to, unsigned char* length, const unsigned char* offered, unsigned offeredLength) const;
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "tls/errors.h"
+#include "tls/session.h"
 
 namespace baton {
 namespace {
@@ -63,6 +64,28 @@ bool readPkcs12(const TlsIdentitySettings& settings, TlsIdentity& to, std::strin
   return false;
 }
 
+// Returns whether both sides have a cipher suite that authenticates with keys of this kind, which suites of TLS 1.3 do with any.
+bool hasCipherFor(SSL* ssl, int authentication) {
+  if (SSL_version(ssl) >= TLS1_3_VERSION) return true;
+  const STACK_OF(SSL_CIPHER)* own = SSL_get_ciphers(ssl);
+  const STACK_OF(SSL_CIPHER)* offered = SSL_get_client_ciphers(ssl);
+  for (int i = 0; i < sk_SSL_CIPHER_num(offered); ++i) {
+    const SSL_CIPHER* cipher = sk_SSL_CIPHER_value(offered, i);
+    if (SSL_CIPHER_get_auth_nid(cipher) != authentication) continue;
+    for (int j = 0; j < sk_SSL_CIPHER_num(own); ++j) {
+      if (sk_SSL_CIPHER_value(own, j) == cipher) return true;
+    }
+  }
+  return false;
+}
+
+bool readOcsp(const TlsIdentitySettings& settings, OcspPolicy policy, TlsIdentity& to, std::string& reason) {
+  to.ocspPolicy = isMustStaple(to.leaf.get()) ? OcspPolicy::MustStaple : policy;
+  if (readStapleOf(to.leaf.get(), settings.ocspStaple, policy, to.staple, reason)) return true;
+  reason = "ocsp_staple: " + reason;
+  return false;
+}
+
 std::string lowerCase(std::string_view text) {
   std::string lower(text);
   std::transform(lower.begin(), lower.end(), lower.begin(),
@@ -93,8 +116,8 @@ CertificateStack readCertificates(const std::string& pem) {
   return nullptr;
 }
 
-bool TlsIdentities::read(const std::vector<TlsIdentitySettings>& settings, TlsMistake& mistake) {
-  for (const TlsIdentitySettings& each : settings) {
+bool TlsIdentities::read(const TlsSettings& settings, TlsMistake& mistake) {
+  for (const TlsIdentitySettings& each : settings.identities) {
     TlsIdentity identity;
     std::string reason;
     bool isRead = each.pkcs12.empty() ? readPem(each, identity, reason) : readPkcs12(each, identity, reason);
@@ -102,6 +125,7 @@ bool TlsIdentities::read(const std::vector<TlsIdentitySettings>& settings, TlsMi
       reason = "private_key: it is not the key of the certificate: " + reasonOr("key values mismatch");
       isRead = false;
     }
+    if (isRead && settings.isServer) isRead = readOcsp(each, settings.ocspPolicy, identity, reason);
     if (!isRead) {
       mistake = {"identities[" + std::to_string(all_.size()) + "]", reason};
       return false;
@@ -151,40 +175,56 @@ void TlsIdentities::indexNames() {
 
 void TlsIdentities::addName(std::string_view name, size_t index) { byName_[lowerCase(name)].push_back(index); }
 
-// Returns the first ECDSA identity that the client can verify, otherwise the first of another kind; nullptr if there is none.
+// Returns the first ECDSA identity that the client can verify, otherwise the first of another kind; nullptr if there is none. Those whose OCSP
+// response may not be left out are skipped without one.
 const TlsIdentity* TlsIdentities::best(SSL* ssl, const std::vector<size_t>& among) const {
+  const bool isRequested = TlsSession::of(ssl)->requestsStaple();
   const TlsIdentity* other = nullptr;
   for (const size_t index : among) {
     const TlsIdentity& each = all_[index];
     const bool isEc = EVP_PKEY_get_base_id(each.key.get()) == EVP_PKEY_EC;
     if (!isEc && other != nullptr) continue;
+    if (isRequested && decideStaple(each.staple, each.ocspPolicy) == TlsStaple::Failed) continue;
     const int flags = SSL_check_chain(ssl, each.leaf.get(), each.key.get(), each.chain.get());
-    if ((flags & CERT_PKEY_VALID) == 0) continue;
+    if ((flags & CERT_PKEY_VALID) == 0 || !hasCipherFor(ssl, isEc ? NID_auth_ecdsa : NID_auth_rsa)) continue;
     if (isEc) return &each;
     other = &each;
   }
   return other;
 }
 
-// OpenSSL's callback: 1 continues the handshake, 0 fails it.
-int TlsIdentities::choose(SSL* ssl) const {
-  const char* sent = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+// `best`: chooses among those of one name.
+template <typename Select>
+const TlsIdentity* TlsIdentities::select(const char* serverName, Select best) const {
   const TlsIdentity* chosen = nullptr;
-  if (sent != nullptr) {
-    const std::string name = lowerCase(sent);
+  if (serverName != nullptr) {
+    const std::string name = lowerCase(serverName);
     auto found = byName_.find(name);
-    if (found != byName_.end()) chosen = best(ssl, found->second);
+    if (found != byName_.end()) chosen = best(found->second);
     const size_t dot = name.find('.');
     if (chosen == nullptr && dot != std::string::npos) {
       found = byName_.find("*" + name.substr(dot));
-      if (found != byName_.end()) chosen = best(ssl, found->second);
+      if (found != byName_.end()) chosen = best(found->second);
     }
   }
-  if (chosen == nullptr && (sent == nullptr || scansAll_)) chosen = best(ssl, everyIndex_);
-  if (chosen == nullptr) chosen = &all_.front();
+  if (chosen == nullptr && (serverName == nullptr || scansAll_)) chosen = best(everyIndex_);
+  return chosen == nullptr ? &all_.front() : chosen;
+}
+
+const TlsIdentity* TlsIdentities::ofName(const char* serverName) const {
+  if (all_.empty()) return nullptr;
+  return select(serverName, [this](const std::vector<size_t>& among) { return &all_[among.front()]; });
+}
+
+// OpenSSL's callback: 1 continues the handshake, 0 fails it.
+int TlsIdentities::choose(SSL* ssl) const {
+  const char* sent = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
+  const TlsIdentity* chosen = select(sent, [&](const std::vector<size_t>& among) { return best(ssl, among); });
   ERR_clear_error();
   // What the context offers must not be chosen from.
   SSL_certs_clear(ssl);
+  // Without a certificate OpenSSL sends the same alert as for the only certificate.
+  if (!TlsSession::of(ssl)->decideStaple(*chosen)) return 1;
   return SSL_use_cert_and_key(ssl, chosen->leaf.get(), chosen->key.get(), chosen->chain.get(), 1);
 }
 

@@ -8,6 +8,7 @@
 
 #include "tls/handles.h"
 #include "tls/settings.h"
+#include "tls/stapling.h"
 
 namespace baton {
 
@@ -16,20 +17,29 @@ struct TlsIdentity {
   CertificateHandle leaf;
   CertificateStack chain;
   KeyHandle key;
+  OcspStaple staple;  // of a server
+  OcspPolicy ocspPolicy = OcspPolicy::Lenient;
 };
 
 class TlsIdentities {
  public:
-  // Returns false with `mistake` if one cannot be read, or does not match its key.
-  bool read(const std::vector<TlsIdentitySettings>& settings, TlsMistake& mistake);
+  // Returns false with `mistake` if one cannot be read, or does not match its key or its OCSP response.
+  bool read(const TlsSettings& settings, TlsMistake& mistake);
 
   // Adds them to a context. Several are chosen from when a client connects.
   bool use(SSL_CTX* context, bool isServer, bool scansAll, TlsMistake& mistake);
+
+  // Returns the only one; nullptr if there are several.
+  const TlsIdentity* only() const { return all_.size() == 1 ? &all_.front() : nullptr; }
+  // Returns the one that a resumed session with this server name, or nullptr, belongs to: it has presented none.
+  const TlsIdentity* ofName(const char* serverName) const;
 
  private:
   void indexNames();
   void addName(std::string_view name, size_t index);
   int choose(SSL* ssl) const;
+  template <typename Select>
+  const TlsIdentity* select(const char* serverName, Select best) const;
   const TlsIdentity* best(SSL* ssl, const std::vector<size_t>& among) const;
 
   std::vector<TlsIdentity> all_;

@@ -24,8 +24,13 @@ constexpr uint8_t kMaxKeyUpdates = 32;
 constexpr uint32_t kMaxUnsentAnswers = 256 * 1024;
 // Receives of one call without a plain byte. A peer can send records without data faster than they are read.
 constexpr int kMaxBareReceives = 4;
+// A handshake makes five lines of at most 200 bytes; their reader takes them at its end.
+constexpr size_t kMaxKeys = 4096;
+constexpr char kLongName[] = "server name too long";
 // CONTEXT_NOT_READY of src/io/shim.ts.
 constexpr char kUnready[] = "context not ready";
+// As OpenSSL describes a handshake that the callback for the ClientHello has refused.
+constexpr char kStapleMissing[] = "callback failed";
 
 // What OpenSSL reads and writes during one call.
 struct Flow {
@@ -167,7 +172,11 @@ std::unique_ptr<TlsSession> TlsSession::create(std::shared_ptr<TlsContext> conte
     return session;
   }
   SSL_set_connect_state(made);
-  if (!options.serverName.empty()) SSL_set_tlsext_host_name(made, options.serverName.c_str());
+  if (!options.serverName.empty() && SSL_set_tlsext_host_name(made, options.serverName.c_str()) != 1) {
+    // The host would choose a certificate without knowing the name.
+    session->hasFailed_ = true;
+    session->failure_ = kLongName;
+  }
   if (!options.alpn.empty() && (options.replacesAlpn || session->context_->settings().alpn.empty())) {
     SSL_set_alpn_protos(made, reinterpret_cast<const unsigned char*>(options.alpn.data()),
                         static_cast<unsigned>(options.alpn.size()));
@@ -183,8 +192,8 @@ TlsSession::Step TlsSession::handshake(int fd, int& error) {
   if (!context_->isReady()) {
     hasFailed_ = true;
     failure_ = kUnready;
-    return Step::Failed;
   }
+  if (hasFailed_) return Step::Failed;
   Io io(*this);
   for (int receives = 0;; ++receives) {
     const int done = SSL_do_handshake(ssl());
@@ -321,6 +330,54 @@ void TlsSession::fail() {
   if (hasFailed_) return;
   hasFailed_ = true;
   failure_ = takeTlsErrors();
+  // Of several certificates none was usable: OpenSSL knows of no other reason.
+  if (staple_ == TlsStaple::Failed) failure_ = kStapleMissing;
+}
+
+void TlsSession::keepKey(const SSL* ssl, const char* line) {
+  std::string& keys = of(ssl)->keys_;
+  if (keys.size() >= kMaxKeys) return;
+  keys += line;
+  keys += '\n';
+}
+
+TlsStaple TlsSession::staple() const {
+  // A resumed session presents no certificate, of which there may be several.
+  if (!requestsStaple_ || presented_ != nullptr || !isSecured_) return staple_;
+  const TlsIdentity* unseen = context_->identities().ofName(SSL_get_servername(ssl(), TLSEXT_NAMETYPE_host_name));
+  if (unseen == nullptr) return TlsStaple::NotRequested;
+  const TlsStaple decided = baton::decideStaple(unseen->staple, unseen->ocspPolicy);
+  return decided == TlsStaple::Failed ? TlsStaple::Omitted : decided;
+}
+
+bool TlsSession::decideStaple(const TlsIdentity& presented) {
+  if (!requestsStaple_) return true;
+  presented_ = &presented;
+  staple_ = baton::decideStaple(presented.staple, presented.ocspPolicy);
+  return staple_ != TlsStaple::Failed;
+}
+
+// OpenSSL's callback, which comes again after HelloRetryRequest.
+int TlsSession::observeHello(SSL* ssl, int* alert, void*) {
+  TlsSession* session = of(ssl);
+  const unsigned char* extension = nullptr;
+  size_t length = 0;
+  session->requestsStaple_ = SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_status_request, &extension, &length) == 1;
+  const TlsIdentity* only = session->context_->identities().only();
+  if (only == nullptr || session->decideStaple(*only)) return SSL_CLIENT_HELLO_SUCCESS;
+  *alert = SSL_AD_HANDSHAKE_FAILURE;
+  return SSL_CLIENT_HELLO_ERROR;
+}
+
+// OpenSSL's callback, after the choice of the certificate.
+int TlsSession::sendStaple(SSL* ssl, void*) {
+  const TlsSession* session = of(ssl);
+  if (session->staple_ != TlsStaple::Sent) return SSL_TLSEXT_ERR_NOACK;
+  const std::string& bytes = session->presented_->staple.bytes;
+  auto* copy = static_cast<unsigned char*>(OPENSSL_memdup(bytes.data(), bytes.size()));
+  if (copy == nullptr) return SSL_TLSEXT_ERR_NOACK;
+  SSL_set_tlsext_status_ocsp_resp(ssl, copy, static_cast<long>(bytes.size()));
+  return SSL_TLSEXT_ERR_OK;
 }
 
 // TLS 1.3 lets a peer request any number of key updates.

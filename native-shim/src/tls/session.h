@@ -11,9 +11,11 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "tls/context.h"
 #include "tls/handles.h"
+#include "tls/stapling.h"
 #include "system/pending-queue.h"
 
 namespace baton {
@@ -60,6 +62,14 @@ class TlsSession {
   // OpenSSL's reasons after a failure.
   const std::string& failure() const { return failure_; }
 
+  // Returns the keys of the session in the format of NSS key logs, and forgets them. '' unless the context keeps them.
+  std::string takeKeys() { return std::exchange(keys_, {}); }
+
+  // Whether the client has requested an OCSP response.
+  bool requestsStaple() const { return requestsStaple_; }
+  // What is done about that, as far as the handshake has come.
+  TlsStaple staple() const;
+
   // Continues the handshake with the socket's input. More: it has used its share, and input may be left. Broken: `error` is an errno.
   // Failed: an alert may be unsent.
   Step handshake(int fd, int& error);
@@ -87,6 +97,11 @@ class TlsSession {
   int verdict(int error, int depth, X509* leaf) {
     return observer_.verdict(connection_, error, depth, leaf, context_->settings().peerRules);
   }
+  // Decides for the certificate that the server presents. Returns false if the handshake must fail.
+  bool decideStaple(const TlsIdentity& presented);
+  static int observeHello(SSL* ssl, int* alert, void*);
+  static int sendStaple(SSL* ssl, void*);
+  static void keepKey(const SSL* ssl, const char* line);
   static void observeMessage(int isWrite, int version, int contentType, const void* bytes, size_t length, SSL* ssl, void*);
 
  private:
@@ -104,8 +119,12 @@ class TlsSession {
   PendingQueue input_;  // of the socket, not yet read by OpenSSL
   std::string failure_;
   std::string sessionGroup_;
+  std::string keys_;
   int32_t connection_;
   int32_t error_ = 0;  // errno of the socket, which the kernel reports once
+  const TlsIdentity* presented_ = nullptr;  // of a server whose client has requested an OCSP response
+  TlsStaple staple_ = TlsStaple::NotRequested;
+  bool requestsStaple_ = false;
   uint8_t keyUpdates_ = 0;  // of the peer, since its last byte of data
   bool isSecured_ = false;
   bool hasFailed_ = false;

@@ -14,7 +14,12 @@ struct TlsIdentitySettings {
   std::string pkcs12;  // DER; replaces both
   std::string password;
   bool hasPassword = false;
+  std::string ocspStaple;  // DER
 };
+
+// When a server sends no OCSP response, although the client has requested one: always, if it has none that is valid; not if it has only an
+// expired one; never.
+enum class OcspPolicy : int32_t { Lenient = 0, Strict = 1, MustStaple = 2 };
 
 enum class TlsVerify : int32_t { None = 0, Optional = 1, Required = 2 };
 
@@ -32,6 +37,7 @@ struct TlsSettings {
   std::vector<TlsIdentitySettings> identities;
   bool scansAllIdentities = false;
   bool requiresServerName = false;
+  OcspPolicy ocspPolicy = OcspPolicy::Lenient;
 
   TlsVerify verify = TlsVerify::None;
   std::string roots;
@@ -48,6 +54,7 @@ struct TlsSettings {
   int32_t sessionSeconds = 0;
   int32_t maxClientSessions = 0;
   bool allowsRenegotiation = false;
+  bool keepsKeys = false;
 };
 
 // Why a context cannot be made.

@@ -1,6 +1,6 @@
 // Implemented fields of secrets: certificates with their keys, rules for the certificates of peers, and keys of session tickets.
 
-import { accepted, byValue, type ImplementedTable, notImplemented, refused } from './table.js';
+import { accepted, byValue, type ImplementedTable, refused } from './table.js';
 
 const TLS = 'envoy.extensions.transport_sockets.tls.v3';
 
@@ -25,8 +25,8 @@ export const SECRET: ImplementedTable = {
     private_key_provider: refused('private keys are read from private_key or pkcs12'),
     signed_certificate_timestamp: accepted('Envoy does not read it either'),
     tls_params: refused('parameters belong to the whole context: set tls_params there'),
+    ocsp_staple: true,
     watched_directory: true,
-    ...notImplemented('ocsp_staple'),
   },
   [`${TLS}.CertificateValidationContext`]: {
     trusted_ca: true,

@@ -42,7 +42,11 @@ function checkCertificate(certificate: Messages[`${typeof TLS}.TlsCertificate`],
     private_key: keySource,
     private_key_provider: provider,
     pkcs12,
+    ocsp_staple: staple,
   } = certificate;
+  if (staple?.inline_string !== undefined)
+    problems.error([...path, 'ocsp_staple'], 'OCSP staple cannot be provided via inline_string: use inline_bytes');
+  else read(staple, [...path, 'ocsp_staple'], problems);
   const password = read(certificate.password, [...path, 'password'], problems)
     ?.toString()
     .replace(/\r?\n$/, '');

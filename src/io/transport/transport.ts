@@ -17,6 +17,7 @@ import {
   type NativeTransport,
   Op,
   SUBMISSION_STRIDE,
+  TlsStaple,
   type TlsState,
 } from '../shim.js';
 import type { Clock } from '../time/clock.js';
@@ -247,6 +248,16 @@ export class Transport {
   /** Returns why TLS has failed: OpenSSL's reasons joined by '|', or ''. */
   tlsFailure(id: number): string {
     return this.#native.tlsFailure(id) ?? '';
+  }
+
+  /** What a server did about an OCSP response, as far as the handshake has come. */
+  tlsStaple(id: number): TlsStaple {
+    return this.#native.tlsStaple(id) ?? TlsStaple.NotRequested;
+  }
+
+  /** See NativeTransport.takeTlsKeys(). */
+  takeTlsKeys(id: number): string {
+    return this.#native.takeTlsKeys(id) ?? '';
   }
 
   /** The peer's certificates in DER form, its own first. */

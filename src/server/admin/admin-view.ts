@@ -119,7 +119,7 @@ function* tlsContextViews(contexts: TlsContexts): Generator<TlsContextView, void
   }
 }
 
-function certificateView({ certificate, path }: LoadedCertificate): CertificateView {
+function certificateView({ certificate, ocsp, path }: LoadedCertificate): CertificateView {
   const { dnsSans, ipSans, serial, uriSans, validFromMs, validUntilMs } = certificate;
   return {
     path,
@@ -131,5 +131,9 @@ function certificateView({ certificate, path }: LoadedCertificate): CertificateV
     ],
     validFrom: new Date(validFromMs),
     expiration: new Date(validUntilMs),
+    ocsp: ocsp && {
+      validFrom: new Date(ocsp.thisUpdate * 1000),
+      expiration: ocsp.nextUpdate === 0 ? undefined : new Date(ocsp.nextUpdate * 1000),
+    },
   };
 }

@@ -7,6 +7,7 @@ import { RuntimeStats } from '../../stats/layouts/runtime.js';
 import { ServerStats } from '../../stats/layouts/server.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
+import type { FirstExpiries } from '../../tls/tls-contexts.js';
 import type { DnsCounters } from '../../upstream/dns/resolver.js';
 import type { ServerState } from '../state.js';
 import { type ProcessEpoch, uptimes } from './process-epoch.js';
@@ -53,13 +54,13 @@ export class ProcessStats {
     this.#server.set(at['compilation_settings.fips_mode'], 0);
   }
 
-  /** `parent`: what the parent process still holds. `firstExpiryMs`: of a certificate; Infinity without any. */
+  /** `parent`: what the parent process still holds. `first`: of TLS. */
   update(
     state: ServerState,
     connections: number,
     parent: ProcessHoldings,
     dns: DnsCounters,
-    firstExpiryMs: number,
+    first: FirstExpiries,
   ): void {
     const { at } = ServerStats;
     const { allocated, reserved } = ownHeapBytes();
@@ -73,7 +74,11 @@ export class ProcessStats {
     server.set(at.total_connections, connections + parent.connections);
     server.set(at.parent_connections, parent.connections);
     server.set(at.stats_recent_lookups, this.#store.recentLookups.total);
-    const daysLeft = Math.max(0, Math.floor((firstExpiryMs - Date.now()) / DAY_MS));
+    const now = Date.now();
+    const daysLeft = Math.max(0, Math.floor((first.certificateMs - now) / DAY_MS));
+    // As in Envoy, 0 without any.
+    const secondsLeft = Number.isFinite(first.ocspMs) ? Math.max(0, Math.floor((first.ocspMs - now) / 1000)) : 0;
+    server.set(at.seconds_until_first_ocsp_response_expiring, secondsLeft);
     server.set(at.days_until_first_cert_expiring, Math.min(daysLeft, MAX_UINT32));
     this.#updateDns(dns);
   }

@@ -5,7 +5,7 @@ import { readDataSource } from '../../config/fields/data-source.js';
 import type { Secret } from '../../config/generated/api.js';
 import type { NativeShim } from '../../io/shim.js';
 import { engineMistake } from '../context-mistake.js';
-import { serverSettings } from '../context-settings.js';
+import { clientSettings } from '../context-settings.js';
 import { TICKET_KEY_BYTES } from '../shared-ticket-keys.js';
 import { partOf, type TlsSecrets } from './context-secrets.js';
 import type { SecretKind } from './secret-discovery.js';
@@ -20,7 +20,8 @@ export function checkSecret(shim: NativeShim, secret: Secret, kind: SecretKind):
     validationName: '',
     ticketKeys: undefined,
   };
-  const mistake = engineMistake(shim, serverSettings({}, alone, []));
+  // The OCSP response is checked with the context: clients do not use it.
+  const mistake = engineMistake(shim, clientSettings({}, alone));
   if (mistake === undefined) return;
   const where = mistake.path.replace('common_tls_context.', '').replace('tls_certificates[0]', kind);
   throw new BatonError('CONFIG_INVALID', mistake.message, { where });

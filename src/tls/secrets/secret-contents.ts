@@ -95,6 +95,6 @@ function mapSources(secret: Secret, kind: SecretKind, map: (source: DataSource, 
 }
 
 const SOURCES = {
-  tls_certificate: ['certificate_chain', 'private_key', 'pkcs12', 'password'],
+  tls_certificate: ['certificate_chain', 'private_key', 'pkcs12', 'password', 'ocsp_staple'],
   validation_context: ['trusted_ca', 'crl'],
 } as const;

@@ -201,7 +201,7 @@ export abstract class HostConnection implements ConnectionHandler {
   }
 
   onHandshakeFailed(reasons: string): void {
-    this.#connectFailed(PoolFailure.ConnectFailed, this.#handshake?.failed(reasons) ?? '');
+    this.#connectFailed(PoolFailure.ConnectFailed, this.#handshake?.failed(this.transport, this.id, reasons) ?? '');
   }
 
   judgePeer(peer: PresentedCertificate): number {

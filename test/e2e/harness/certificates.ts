@@ -32,6 +32,8 @@ export interface CertificateRequest {
   readonly key?: KeyKind;
   /** From when to when it is valid, in days from now. Default: -1 to 30. */
   readonly validDays?: readonly [number, number];
+  /** Clients may expect an OCSP response with it. */
+  readonly isMustStaple?: boolean;
   /** It can issue certificates. */
   readonly isAuthority?: boolean;
 }
@@ -108,6 +110,10 @@ export class Authority implements IssuedCertificate {
   }
 }
 
+/** RFC 7633. */
+const TLS_FEATURE = '1.3.6.1.5.5.7.1.24';
+const STATUS_REQUEST = Uint8Array.of(0x30, 3, 2, 1, 5);
+
 interface Issuer {
   readonly name: string;
   readonly keys: webcrypto.CryptoKeyPair;
@@ -137,6 +143,7 @@ async function make(request: CertificateRequest, issuer: Issuer | undefined): Pr
   ];
   if (issuer !== undefined) extensions.push(await x509.AuthorityKeyIdentifierExtension.create(issuer.keys.publicKey));
   if (names.length > 0) extensions.push(new x509.SubjectAlternativeNameExtension(names));
+  if (request.isMustStaple) extensions.push(new x509.Extension(TLS_FEATURE, false, STATUS_REQUEST));
   const certificate = await x509.X509CertificateGenerator.create({
     serialNumber: (serials++).toString(16),
     subject,

@@ -36,7 +36,10 @@ function certificateJson(certificate: CertificateView, now: number): JsonObject 
     days_until_expiration: String(Math.max(0, Math.floor((expiration.getTime() - now) / DAY_MS))),
     valid_from: timestamp(validFrom),
     expiration_time: timestamp(expiration),
-    ocsp_details: ocsp && { valid_from: timestamp(ocsp.validFrom), expiration: timestamp(ocsp.expiration) },
+    ocsp_details: ocsp && {
+      valid_from: timestamp(ocsp.validFrom),
+      expiration: ocsp.expiration && timestamp(ocsp.expiration),
+    },
   };
 }
 

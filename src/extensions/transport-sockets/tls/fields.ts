@@ -47,7 +47,7 @@ export const DOWNSTREAM_FIELDS: ImplementedTable = {
     disable_stateless_session_resumption: true,
     disable_stateful_session_resumption: true,
     session_timeout: true,
-    ocsp_staple_policy: byValue({ LENIENT_STAPLING: true, STRICT_STAPLING: false, MUST_STAPLE: false }),
+    ocsp_staple_policy: byValue({ LENIENT_STAPLING: true, STRICT_STAPLING: true, MUST_STAPLE: true }),
     full_scan_certs_on_sni_mismatch: true,
     prefer_client_ciphers: true,
   },
