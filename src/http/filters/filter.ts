@@ -218,8 +218,8 @@ export interface ResponseStream {
   resumeRequest(who: number): void;
   /** Sends a local reply instead of the response; see StreamControl. */
   sendLocalReply(reply: LocalReply): void;
-  /** Resets the stream so that the client detects an incomplete response. */
-  resetResponse(details: string): void;
+  /** Resets the stream so that the client detects an incomplete response. `isByHost`: the host has ended the response. */
+  resetResponse(details: string, isByHost?: boolean): void;
   /** Logs an error that was thrown while handling the request, and resets the stream. */
   fault(error: unknown): void;
 }

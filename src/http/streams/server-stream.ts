@@ -487,11 +487,13 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (this.#isHalfClosed) this.#endWithData(0, 0);
   }
 
-  /** Resets the stream, so that the client detects an incomplete response. */
-  resetResponse(details: string): void {
+  /** See ResponseStream. As in Envoy, a reset that no host has caused counts for both directions, and every reset of a tunnel. */
+  resetResponse(details: string, isByHost = false): void {
     if (!this.#isOpen) return;
     this.info.responseCodeDetails = details;
-    this.manager.stats.http.increment(HttpStats.at.downstream_rq_tx_reset);
+    const { http } = this.manager.stats;
+    http.increment(HttpStats.at.downstream_rq_tx_reset);
+    if (!isByHost || this.isTunnel) http.increment(HttpStats.at.downstream_rq_rx_reset);
     const encoder = this.#encoder;
     this.#finish(false);
     encoder.reset(ResetReason.LocalReset);

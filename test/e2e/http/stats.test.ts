@@ -20,6 +20,7 @@ const upstream = await startRawUpstream(t, ({ path, socket }) => {
   if (path === '/hang' || path === '/wait') return;
   if (path === '/end') socket.end();
   else if (path === '/half') socket.end('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
+  else if (path === '/unended') socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhalf');
   else if (path === '/garbage') socket.write('no HTTP\r\n\r\n');
   else if (path === '/close') socket.end(response(200, 'body', { connection: 'close' }));
   else if (path === '/retry' && failures-- > 0) socket.write(response(503));
@@ -34,6 +35,7 @@ const proxy = await startProxy(t, {
       answering({ path: '/direct' }, 'direct'),
       { match: { path: '/redirect' }, redirect: { path_redirect: '/' } },
       routeTo({ path: '/hang' }, 'host', { timeout: '0.1s' }),
+      routeTo({ path: '/unended' }, 'host', { timeout: '0.1s' }),
       routeTo({ path: '/wait' }, 'host'),
       routeTo({ path: '/retry' }, 'host', retry),
       routeTo({ path: '/closed' }, 'closed'),
@@ -162,6 +164,11 @@ t.test('early ends are counted by the side that caused them', async (t) => {
         'cluster.host.upstream_cx_destroy_remote_with_active_rq': 1,
         'cluster.host.upstream_rq_rx_reset': 0,
       },
+    ],
+    [
+      'a timeout ends a response',
+      () => rawExchange(proxy.port, 'GET /unended HTTP/1.1\r\nhost: a\r\n\r\n'),
+      { 'http.main.downstream_rq_tx_reset': 1, 'http.main.downstream_rq_rx_reset': 1 },
     ],
     ['a host does not speak HTTP', () => proxy.get('/garbage'), { 'cluster.host.upstream_cx_protocol_error': 1 }],
     [

@@ -331,16 +331,16 @@ export class Router implements TerminalFilter, TryListener {
     if (!this.#hasResponse) return this.#guard(() => this.#failed(failure));
     this.#stream.info.responseFlags |= failure.flag;
     const details = `upstream_reset_after_response_started{${failure.reason.replaceAll(' ', '_')}}`;
-    this.#guard(() => this.#resetResponse(details));
+    this.#guard(() => this.#resetResponse(details, true));
   }
 
   /** As in Envoy, only gRPC calls count this. */
-  #resetResponse(details: string): void {
+  #resetResponse(details: string, isByHost: boolean): void {
     if (this.#awaitsCallStatus) {
       this.#countCall(0);
       this.#stream.httpStats.increment(HttpStats.at.rq_reset_after_downstream_response_started);
     }
-    this.#stream.resetResponse(details);
+    this.#stream.resetResponse(details, isByHost);
   }
 
   #countCall(status: number): void {
@@ -413,7 +413,7 @@ export class Router implements TerminalFilter, TryListener {
     this.#try.abort();
     if (this.#hasResponse) {
       this.#stream.info.responseFlags |= answer.flags;
-      return this.#resetResponse(answer.details);
+      return this.#resetResponse(answer.details, false);
     }
     this.#answer(answer, false, isCounted);
   }
