@@ -107,6 +107,9 @@ export interface ClusterSpec {
   readonly thresholds: readonly [Thresholds, Thresholds];
   /** Whether the gauges remaining_… of the default and of the high priority are maintained. */
   readonly trackRemaining: readonly [boolean, boolean];
+  /** track_cluster_stats. */
+  readonly tracksBudgets: boolean;
+  readonly tracksSizes: boolean;
   readonly loadBalancer: LoadBalancerSpec;
   readonly health: Omit<HealthPolicy, 'overprovisioning'>;
   /** All connections are drained when the set of hosts changes, not only those to removed hosts. */
@@ -194,6 +197,8 @@ export function clusterSpec(
       tracksRemaining(cluster.circuit_breakers, 'DEFAULT'),
       tracksRemaining(cluster.circuit_breakers, 'HIGH'),
     ],
+    tracksBudgets: (cluster.track_cluster_stats?.timeout_budgets || cluster.track_timeout_budgets) ?? false,
+    tracksSizes: cluster.track_cluster_stats?.request_response_sizes ?? false,
     loadBalancer,
     health: healthPolicy(cluster, loadBalancer),
     closesOnHostChange: cluster.common_lb_config?.close_connections_on_host_set_change ?? false,

@@ -14,6 +14,9 @@ export interface ClusterSnapshot {
   readonly scope: ScopeRef;
   /** cluster.<name>.http2, if its hosts speak HTTP/2. */
   readonly http2Scope?: ScopeRef | undefined;
+  /** TimeoutBudgetStats and MessageSizeStats, if the cluster tracks them. */
+  readonly budgetScope?: ScopeRef | undefined;
+  readonly sizeScope?: ScopeRef | undefined;
   readonly hosts: HostSetData;
   /** overprovisioning_factor of the load assignment, in percent. */
   readonly overprovisioning: number;

@@ -40,6 +40,8 @@ export class Cluster implements PooledCluster {
   /** The share of requests that are refused at once (upstream.maintenance_mode). */
   readonly maintenance: RuntimeFraction;
   readonly bufferLimits: BufferLimits;
+  /** Undefined: its requests are not measured. */
+  readonly measurements: ClusterMeasurements | undefined;
   /** Undefined: no outlier detection. */
   readonly outliers: OutlierCounting | undefined;
   /** Hosts are chosen by a hash of the request. */
@@ -75,6 +77,7 @@ export class Cluster implements PooledCluster {
     this.#requestedHost = requestNames && requestedHost(requestNames);
     this.picksByHash = spec.loadBalancer.picksByHash === true;
     this.#countsActiveRequests = spec.loadBalancer.countsActiveRequests === true;
+    this.measurements = measurementsOf(thread, snapshot);
     this.outliers = outlierCounting(thread, snapshot);
     this.#snapshot = snapshot;
     this.#hosts = new HostSet<ClusterHost>(snapshot.hosts, makeHost(this, snapshot));
@@ -252,6 +255,19 @@ export class Cluster implements PooledCluster {
     this.#pooled.delete(host);
     for (const pool of pools?.all() ?? []) pool.drain();
   }
+}
+
+/** Histograms of the cluster's requests that its configuration asks for. */
+export interface ClusterMeasurements {
+  /** With TimeoutBudgetStats. */
+  readonly budgets: Scope | undefined;
+  /** With MessageSizeStats. */
+  readonly sizes: Scope | undefined;
+}
+
+function measurementsOf({ stats }: UpstreamThread, { budgetScope, sizeScope }: ClusterSnapshot) {
+  if (budgetScope === undefined && sizeScope === undefined) return undefined;
+  return { budgets: budgetScope && stats.scope(budgetScope), sizes: sizeScope && stats.scope(sizeScope) };
 }
 
 /** Returns the load balancer for the hosts of a snapshot. It can be prepared before the snapshot is in use. */

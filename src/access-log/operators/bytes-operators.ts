@@ -11,7 +11,7 @@ const HOST = headerKey('host');
 const TRANSFER_ENCODING = headerKey('transfer-encoding');
 /** What the name :authority has more than `host`. */
 const AUTHORITY_EXTRA = ':authority'.length - 'host'.length;
-const STATUS_BYTES = ':status200'.length;
+export const STATUS_BYTES = ':status200'.length;
 
 /** Names and values of a head, with pseudo-headers as in HTTP/2: as Envoy counts them for every version. */
 export class HeadersBytesOperator implements Operator {
@@ -37,7 +37,8 @@ export const headBytes: Readonly<Record<HeadName, (info: StreamInfo) => number>>
   trailers: ({ responseTrailers }) => responseTrailers?.fieldBytes ?? 0,
 };
 
-function requestBytes(view: HeaderView, scheme: string): number {
+/** Returns the bytes of a request's head in the same way. */
+export function requestBytes(view: HeaderView, scheme: string): number {
   const { pathStart, pathEnd, methodStart, methodEnd } = view;
   const pseudo = ':method'.length + methodEnd - methodStart + ':path'.length + pathEnd - pathStart;
   const authority = view.find(HOST) >= 0 ? AUTHORITY_EXTRA : 0;

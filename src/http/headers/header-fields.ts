@@ -53,6 +53,15 @@ export abstract class HeaderFields {
     return bytes;
   }
 
+  /** Number of fields, without removed ones. */
+  get fieldCount(): number {
+    const fields = this.#fields;
+    const end = this.#count * FIELD_WORDS;
+    let count = 0;
+    for (let at = 0; at < end; at += FIELD_WORDS) if (fields[at] !== REMOVED) count++;
+    return count;
+  }
+
   clearFields(): void {
     this.#count = this.#presentLow = this.#presentHigh = this.#repeatedLow = this.#repeatedHigh = 0;
   }

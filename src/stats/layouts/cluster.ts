@@ -140,6 +140,22 @@ export const HealthCheckStats = defineLayout({
   degraded: 'own_gauge',
 });
 
+/** In the scope of ClusterStats, only with track_cluster_stats.timeout_budgets: used percents of timeouts. */
+export const TimeoutBudgetStats = defineLayout({
+  upstream_rq_timeout_budget_percent_used: 'histogram_count',
+  upstream_rq_timeout_budget_per_try_percent_used: 'histogram_count',
+});
+
+/** In the scope of ClusterStats, only with track_cluster_stats.request_response_sizes. */
+export const MessageSizeStats = defineLayout({
+  upstream_rq_headers_size: 'histogram_bytes',
+  upstream_rq_headers_count: 'histogram_count',
+  upstream_rq_body_size: 'histogram_bytes',
+  upstream_rs_headers_size: 'histogram_bytes',
+  upstream_rs_headers_count: 'histogram_count',
+  upstream_rs_body_size: 'histogram_bytes',
+});
+
 /** Scope `cluster.<name>.outlier_detection.`, only for clusters with outlier detection. */
 export const OutlierDetectionStats = defineLayout({
   ejections_enforced_total: 'counter',

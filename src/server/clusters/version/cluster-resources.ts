@@ -3,7 +3,7 @@
 
 import { Priority } from '../../../common/priority.js';
 import { Kind } from '../../../stats/layout.js';
-import { ClusterStats, HostStats } from '../../../stats/layouts/cluster.js';
+import { ClusterStats, HostStats, MessageSizeStats, TimeoutBudgetStats } from '../../../stats/layouts/cluster.js';
 import { Http1CodecStats, Http2Stats } from '../../../stats/layouts/http.js';
 import { TlsFactoryStats, TlsStats } from '../../../stats/layouts/tls.js';
 import { scopePrefix } from '../../../stats/scope-prefix.js';
@@ -37,6 +37,8 @@ export class ClusterResources {
   readonly #owner: ResourceOwner;
   readonly #http1: ScopeRef;
   #http2: ScopeRef | undefined;
+  #budgets: ScopeRef | undefined;
+  #sizes: ScopeRef | undefined;
   readonly #membership: MembershipGauges;
   readonly #freed: () => void;
   /** Removed hosts that threads may still write to, by the prefix of their stats; undefined until the first one. */
@@ -82,6 +84,18 @@ export class ClusterResources {
   http2Scope(): ScopeRef {
     this.#http2 ??= this.#owner.store.addScopes([{ prefix: `${this.scope.prefix}http2.`, layout: Http2Stats }])[0]!;
     return this.#http2;
+  }
+
+  /** The histograms of timeout_budgets, which exist from the first version on that tracks them. Throws as http2Scope() does. */
+  budgetScope(): ScopeRef {
+    this.#budgets ??= this.#owner.store.addScope(this.scope.prefix, TimeoutBudgetStats);
+    return this.#budgets;
+  }
+
+  /** The histograms of request_response_sizes, in the same way. */
+  sizeScope(): ScopeRef {
+    this.#sizes ??= this.#owner.store.addScope(this.scope.prefix, MessageSizeStats);
+    return this.#sizes;
   }
 
   retain(): void {
@@ -138,8 +152,8 @@ export class ClusterResources {
       free: (version: number) => {
         store.removeScope(this.scope);
         store.removeScope(this.#http1);
-        if (this.#http2 !== undefined) store.removeScope(this.#http2);
-        for (const scope of this.#tlsScopes) store.removeScope(scope);
+        const others = [this.#http2, this.#budgets, this.#sizes, ...this.#tlsScopes];
+        for (const scope of others) if (scope !== undefined) store.removeScope(scope);
         words.retireCluster(this.block, version);
         this.#freed();
       },

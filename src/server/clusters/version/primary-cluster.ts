@@ -4,7 +4,6 @@
 import type { Cluster } from '../../../config/generated/api.js';
 import type { SensitiveValue } from '../../../config/schema/sensitive.js';
 import { ClusterStats } from '../../../stats/layouts/cluster.js';
-import type { ScopeRef } from '../../../stats/thread-stats.js';
 import type { TlsContexts } from '../../../tls/tls-contexts.js';
 import { type ClusterSpec, clusterSpec, discoverySpec } from '../../../upstream/cluster-config.js';
 import type { ClusterSnapshot } from '../../../upstream/cluster-snapshot.js';
@@ -46,7 +45,8 @@ export class PrimaryCluster {
   readonly config: Cluster;
   readonly origin: ClusterOrigin;
   readonly spec: ClusterSpec;
-  readonly #http2Scope: ScopeRef | undefined;
+  /** Stats that only some clusters have. */
+  readonly #scopes: Pick<ClusterSnapshot, 'http2Scope' | 'budgetScope' | 'sizeScope'>;
   readonly breakers: CircuitBreakers;
   readonly membership: Membership;
   readonly discovery: HostDiscovery;
@@ -69,7 +69,12 @@ export class PrimaryCluster {
     this.origin = origin;
     this.#secrets = new InitManager(`Cluster ${config.name ?? ''}`);
     this.spec = clusterSpec(config, context.policies, clusterTransports(config, resources, context.tls, this.#secrets));
-    this.#http2Scope = this.spec.http2 !== undefined ? resources.shared.http2Scope() : undefined;
+    const { http2, tracksBudgets, tracksSizes } = this.spec;
+    this.#scopes = {
+      http2Scope: http2 && resources.shared.http2Scope(),
+      budgetScope: tracksBudgets ? resources.shared.budgetScope() : undefined,
+      sizeScope: tracksSizes ? resources.shared.sizeScope() : undefined,
+    };
     this.#specVersion = specVersion;
     this.#resources = resources;
     this.breakers = new CircuitBreakers(this.spec, resources, context.runtime);
@@ -139,8 +144,8 @@ export class PrimaryCluster {
 
   snapshot(): ClusterSnapshot {
     const { block, scope } = this.#resources.shared;
-    const http2Scope = this.#http2Scope;
-    return { spec: this.spec, specVersion: this.#specVersion, block, scope, http2Scope, ...this.membership.snapshot };
+    const { spec } = this;
+    return { spec, specVersion: this.#specVersion, block, scope, ...this.#scopes, ...this.membership.snapshot };
   }
 
   /** Updates the gauges of circuit breakers, for which workers only count, and of the load-balancing policy. */

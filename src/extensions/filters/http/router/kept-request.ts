@@ -9,6 +9,8 @@ import type { Memory } from '../../../../io/memory.js';
 export interface Sender {
   /** Undefined: the try has ended. */
   readonly encoder: RequestEncoder | undefined;
+  /** Called before a part of the body is sent. */
+  bodySent(length: number): void;
 }
 
 export class KeptRequest {
@@ -71,7 +73,9 @@ export class KeptRequest {
       this.#body.forEach((offset, length) => {
         left -= length;
         const endStream = isComplete && left === 0 && trailers === undefined;
-        if (current.encoder === encoder) encoder.data(offset, length, endStream);
+        if (current.encoder !== encoder) return;
+        current.bodySent(length);
+        encoder.data(offset, length, endStream);
       });
     }
     if (current.encoder !== encoder) return false;

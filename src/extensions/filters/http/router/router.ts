@@ -22,7 +22,7 @@ import { getLogger } from '../../../../log/logger.js';
 import type { RuntimeFraction } from '../../../../runtime/runtime.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { HttpStats } from '../../../../stats/layouts/http.js';
-import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
+import type { Cluster, ClusterHost, ClusterMeasurements } from '../../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
 import type { HostConnection } from '../../../../upstream/connections/host-connection.js';
 import {
@@ -56,6 +56,7 @@ import { RequestHash } from './request-hash.js';
 import { expectedTimeoutMs, type RequestTimeouts, setTimeouts } from './request-timeouts.js';
 import { Retries } from './retries.js';
 import { setAttemptCount, setExpectedTimeout, setOverloaded, setServiceTime } from './router-headers.js';
+import { recordBudget, TryMeasurement } from './try-measurement.js';
 import type { TryTimeout } from './try-timeouts.js';
 import { Pause, type TryListener, UpstreamTry } from './upstream-try.js';
 
@@ -164,6 +165,8 @@ export class Router implements TerminalFilter, TryListener {
         this.#abandonRetries();
       }
     }
+    if (isRunning) this.#try.bodySent(length);
+    // This may end the try, whose encoder still sends the last part.
     if (endStream) this.#requestCompleted();
     if (isRunning) encoder!.data(offset, length, endStream);
     else if (!endStream) this.#stream.pauseRequest(Pause.NoConnection, false);
@@ -368,11 +371,19 @@ export class Router implements TerminalFilter, TryListener {
     this.#try.responseCompleted();
     // A response that is complete before its request has no response time.
     if (!this.#request.isComplete) return;
+    this.#recordBudget(now);
     if (this.#isCounted) {
       const { responses } = this.#cluster;
       responses.recordTime(Math.floor(now - this.#requestEndMs), isInternal, this.#try.host!, this.#isCanary);
     }
     this.#try.end();
+  }
+
+  /** The timeout counts from the end of the request. */
+  #recordBudget(now: number): void {
+    const { measurements } = this.#cluster;
+    if (measurements !== undefined && this.#request.isComplete)
+      recordBudget(measurements, now - this.#requestEndMs, this.#timeouts.timeoutMs);
   }
 
   // ── Timeouts ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -390,6 +401,8 @@ export class Router implements TerminalFilter, TryListener {
     const isTrying = !this.#try.isBackingOff;
     if (isTrying) this.#cluster.stats.increment(ClusterStats.at.upstream_rq_timeout);
     if (this.#try.isRunning) countHostTimeout(this.#try.host!, this.#hasResponse);
+    this.#recordBudget(this.#thread.clock.monotonicMs);
+    this.#try.wholeTimeout();
     this.#answerTimeout(timedOut('response_timeout', this.#timeouts.isTimeoutEmpty), isTrying);
   }
 
@@ -404,6 +417,7 @@ export class Router implements TerminalFilter, TryListener {
     else if (!this.#hasResponse) countHostMaxDuration(this.#try.host!);
     this.#try.abort();
     if (!this.#hasResponse && this.#isRetried(RetryReset.Local)) return this.#backOff();
+    if (isSlowness) this.#recordBudget(this.#thread.clock.monotonicMs);
     if (isSlowness) this.#answerTimeout(timedOut(details, this.#timeouts.isTimeoutEmpty), true);
     else this.#answerTimeout(maxDurationReached(details, this.#request.isComplete), false);
   }
@@ -479,8 +493,16 @@ export class Router implements TerminalFilter, TryListener {
       route.rewriteToUpstreamHost(this.#request.headers, host.hostname, keepsOriginals, attempts === 1);
     }
     if (route.includesRequestAttemptCount) setAttemptCount(this.#request.headers, attempts);
+    if (cluster.measurements !== undefined) this.#measure(cluster.measurements);
     this.#try.wait(this.#poolOf(cluster, host));
     if (this.#try.isPending) this.#waitForConnection();
+  }
+
+  #measure(stats: ClusterMeasurements): void {
+    const { scheme } = this.#stream.info;
+    const { perTryMs } = this.#timeouts;
+    const now = this.#thread.clock.monotonicMs;
+    this.#try.measure(new TryMeasurement(stats, this.#request.headers, scheme, perTryMs, now));
   }
 
   #poolOf(cluster: Cluster, host: ClusterHost): RequestPool {

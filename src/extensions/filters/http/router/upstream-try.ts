@@ -15,6 +15,7 @@ import { countHostConnection, countNoConnection } from '../../../../upstream/con
 import type { PoolRequest, RequestPool } from '../../../../upstream/connections/http-pool.js';
 import type { PoolFailure } from '../../../../upstream/pool-failure.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
+import type { TryMeasurement } from './try-measurement.js';
 import { type TryTimeout, TryTimeouts } from './try-timeouts.js';
 
 const enum State {
@@ -71,6 +72,8 @@ export class UpstreamTry implements PoolRequest {
   #cluster!: Cluster;
   #pool: RequestPool | undefined;
   #encoder: RequestEncoder | undefined;
+  /** Undefined: the cluster does not track its requests. */
+  #measurement: TryMeasurement | undefined;
   /** Created by the first request that has such a timeout. */
   #timeouts: TryTimeouts | undefined;
   /** Created by the first retry. */
@@ -131,6 +134,21 @@ export class UpstreamTry implements PoolRequest {
     this.#attempts++;
   }
 
+  /** Measures this try. */
+  measure(measurement: TryMeasurement): void {
+    this.#measurement = measurement;
+  }
+
+  /** Called when the timeout of the whole request fires. */
+  wholeTimeout(): void {
+    this.#measurement?.wholeTimeout();
+  }
+
+  #endMeasurement(): void {
+    this.#measurement?.end(this.#thread.clock.monotonicMs);
+    this.#measurement = undefined;
+  }
+
   /** Requests a connection from the pool. It may be assigned within this call. */
   wait(pool: RequestPool): void {
     this.#pool = pool;
@@ -155,6 +173,7 @@ export class UpstreamTry implements PoolRequest {
     this.#state = State.None;
     if (!this.#pool!.countsItself) countNoConnection(this.host!, reason);
     this.#pool = undefined;
+    this.#endMeasurement();
     this.#listener.tryUnconnected(reason, detail);
   }
 
@@ -166,6 +185,7 @@ export class UpstreamTry implements PoolRequest {
     if (!this.#pool!.countsItself) this.#cluster.requestEnded(this.host!);
     this.#pool = undefined;
     this.#timeouts?.stop();
+    this.#endMeasurement();
     this.#stream.info.tryEnded();
     this.#stream.resumeRequest(Pause.Blocked);
   }
@@ -187,6 +207,7 @@ export class UpstreamTry implements PoolRequest {
     if (state === State.Pending) {
       this.#state = State.None;
       this.#pool!.cancel(this);
+      this.#endMeasurement();
     } else if (state === State.Running) {
       const encoder = this.#encoder!;
       // A stream of HTTP/1 is not reset but its connection closed.
@@ -216,6 +237,11 @@ export class UpstreamTry implements PoolRequest {
     this.#timeouts?.stop();
   }
 
+  /** Called before a part of the body is sent. */
+  bodySent(length: number): void {
+    this.#measurement?.bodySent(length);
+  }
+
   pauseResponse(): void {
     if (this.#state !== State.Running) return;
     this.#countFlow(ClusterStats.at.upstream_flow_control_paused_reading_total);
@@ -232,16 +258,19 @@ export class UpstreamTry implements PoolRequest {
 
   onInformational(headers: HeaderBlock): void {
     this.#timeouts?.progressed();
+    this.#measurement?.responded(headers);
     this.#listener.tryInformed(headers);
   }
 
   onHeaders(headers: HeaderBlock, endStream: boolean): void {
     this.#timeouts?.responseBegan();
+    this.#measurement?.responded(headers);
     this.#listener.tryResponded(headers, endStream);
   }
 
   onData(offset: number, length: number, endStream: boolean): void {
     this.#timeouts?.progressed();
+    this.#measurement?.bodyReceived(length);
     this.#listener.tryReceived(offset, length, endStream);
   }
 
