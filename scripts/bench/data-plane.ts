@@ -401,6 +401,7 @@ function buildWorker(): FakeTransport {
         routes: packRoutes(ownRoutes(chain.filters![0]!.typed_config)!),
         isDefault: false,
         tls: undefined,
+        counts: undefined,
       },
     ],
     statToken: 'http',

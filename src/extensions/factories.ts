@@ -41,6 +41,8 @@ export interface ListenerFilterExtension<C = unknown> extends Extension<C> {
 export interface NetworkFilterExtension<C = unknown> extends Extension<C> {
   readonly category: 'envoy.filters.network';
   readonly isTerminal?: false;
+  /** createOnWorker() calls ChainIdentity.nextCount(), once. */
+  readonly countsConnections?: true;
   /** Returns the scopes whose stats must exist before traffic. */
   scopes?(config: C, listener: ListenerIdentity, extensions: ExtensionFinder): ScopeRequest[];
   /** Called once for each worker and filter chain. The factory creates a filter for each connection. */
@@ -389,6 +391,19 @@ export interface ChainIdentity extends ListenerIdentity {
   readonly names: ChainNames;
   /** Number of the chain. A changed chain gets a new number. */
   readonly chain: number;
+  /**
+   * Returns a count of connections that the same filter has on all workers. Throws a RangeError unless the extension
+   * `countsConnections`.
+   */
+  nextCount(): SharedConnectionCount;
+}
+
+/** The connections of one filter of one chain on all workers. What a dead worker has added is subtracted. */
+export interface SharedConnectionCount {
+  /** Adds 1 if the count is below `limit`, at most 2^31 - 1. */
+  tryAcquire(limit: number): boolean;
+  /** Subtracts 1 that this worker has added. */
+  release(): void;
 }
 
 /** The HTTP filter chain of a filter. */

@@ -33,7 +33,11 @@ import { tap } from './filters/http/tap/index.js';
 import { httpInspector } from './filters/listener/http-inspector/index.js';
 import { proxyProtocol } from './filters/listener/proxy-protocol/index.js';
 import { tlsInspector } from './filters/listener/tls-inspector/index.js';
+import { connectionLimit } from './filters/network/connection-limit/index.js';
+import { directResponse } from './filters/network/direct-response/index.js';
+import { echo } from './filters/network/echo/index.js';
 import { httpConnectionManager } from './filters/network/http-connection-manager/index.js';
+import { networkLocalRateLimit } from './filters/network/local-ratelimit/index.js';
 import { networkRbac } from './filters/network/rbac/index.js';
 import { sniCluster } from './filters/network/sni-cluster/index.js';
 import { tcpProxy } from './filters/network/tcp-proxy/index.js';
@@ -89,6 +93,10 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   proxyProtocol,
   tlsInspector,
   httpConnectionManager,
+  connectionLimit,
+  directResponse,
+  echo,
+  networkLocalRateLimit,
   networkRbac,
   sniCluster,
   tcpProxy,

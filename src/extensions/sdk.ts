@@ -39,6 +39,7 @@ export type {
   PrimaryFilterContext,
   PrimaryPart,
   PrimaryPort,
+  SharedConnectionCount,
   StatsSinkExtension,
   TerminalNetworkFilterExtension,
   WorkerContext,
@@ -66,6 +67,7 @@ export { reportMistakes } from './report-mistakes.js';
 // A factory creates one HttpFilter for each request. StreamControl is the request and its response as the filter controls them.
 
 export { ResponseFlag, shortFlags } from '../access-log/stream/response-flags.js';
+export { readDataSource } from '../config/fields/data-source.js';
 export {
   DataStatus,
   HeadersStatus,

@@ -1,6 +1,7 @@
 // The interfaces of the network filters of a filter chain: filters that pass or close connections, and the terminal one behind
 // them, which serves the connections that they pass.
 
+import type { ResponseFlag } from '../access-log/stream/response-flags.js';
 import type { DownstreamProperties } from '../access-log/stream/stream-info.js';
 import type { RouteConfiguration } from '../config/generated/api.js';
 import type { Address } from '../io/addresses/address.js';
@@ -59,6 +60,8 @@ export interface FilteredClient extends DownstreamProperties {
   readonly isClosed: boolean;
   /** Called before the TCP proxy at the end of the chain accepts the connection: it uses this cluster instead of its own. */
   setCluster(name: string): void;
+  /** Adds a flag to the connection's entry in the access log of its listener. */
+  addResponseFlag(flag: ResponseFlag): void;
   /** After FilterStatus.Stop: passes held bytes to the next filters, in a later turn. */
   continueReading(): void;
   /**

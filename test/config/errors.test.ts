@@ -826,10 +826,10 @@ static_resources:
   [
     'an extension that Baton does not implement',
     withFilter(
-      '{ name: e, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.network.echo.v3.Echo } }',
+      '{ name: e, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.network.mongo_proxy.v3.MongoProxy } }',
     ),
-    `baton.yaml:7:43: ${LISTENER}.filter_chains[0].filters[0].typed_config.@type: Didn't find a registered implementation for 'e' with type URL: 'type.googleapis.com/envoy.extensions.filters.network.echo.v3.Echo': Baton does not implement this extension
-  7 |       { name: e, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.network.echo.v3.Echo } }
+    `baton.yaml:7:43: ${LISTENER}.filter_chains[0].filters[0].typed_config.@type: Didn't find a registered implementation for 'e' with type URL: 'type.googleapis.com/envoy.extensions.filters.network.mongo_proxy.v3.MongoProxy': Baton does not implement this extension
+  7 |       { name: e, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.network.mongo_proxy.v3.MongoProxy } }
     |                                           ^`,
   ],
   [

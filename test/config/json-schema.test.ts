@@ -106,7 +106,7 @@ t.test('mistakes are invalid', async (t) => {
     { static_resources: { clusters: { nam: 'a' } } },
     { admin: { address: { socket_address: { address: '::1', port_value: 70000 } } } },
     listener({ '@type': TCP, stat_prefix: 'x', clustr: 'y' }),
-    listener({ '@type': 'type.googleapis.com/envoy.extensions.filters.network.echo.v3.Echo' }),
+    listener({ '@type': 'type.googleapis.com/envoy.extensions.filters.network.mongo_proxy.v3.MongoProxy' }),
     listener({ stat_prefix: 'x' }),
     listener({ '@type': WRAPPER, disabled: true }),
     withPolicies({ typed_config: { '@type': 'a/b.C' } }),

@@ -1,5 +1,6 @@
 // One network filter of one connection, and the bytes that it holds back from the next filters.
 
+import type { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import type { Address } from '../../io/addresses/address.js';
 import type { HeldBytes } from '../../io/held-bytes.js';
 import type { ConnectionSecurity } from '../../io/tls/connection-security.js';
@@ -76,6 +77,11 @@ export class FilterStage implements FilteredClient {
 
   setCluster(name: string): void {
     this.run.connection.clusterName = name;
+  }
+
+  addResponseFlag(flag: ResponseFlag): void {
+    const { info } = this.run.connection;
+    if (info !== undefined) info.responseFlags |= flag;
   }
 
   continueReading(): void {

@@ -63,7 +63,7 @@ export class ListenerSet implements ListenerEvents {
     const { concurrency, extensions, scopes, shim, tls, words } = primary;
     const isInHotRestart = () => primary.epoch.parentSockets !== undefined || primary.takeOver.isBeginning;
     const blocks = new ListenerBlocks(words);
-    this.#context = { blocks, concurrency, extensions, isInHotRestart, parts, scopes, shim, tls };
+    this.#context = { blocks, concurrency, extensions, isInHotRestart, parts, scopes, shim, tls, words };
     this.drains = new ListenerDrains(primary, drainDefaults, this);
     this.#rollout = new ListenerRollout(primary, this.drains.manager, publish);
     this.#present = new PresentListeners(new DrainingListeners(primary.takeOver, this.drains, this.#rollout));

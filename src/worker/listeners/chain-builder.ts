@@ -7,6 +7,7 @@ import type { Any } from '../../config/generated/api.js';
 import type {
   ChainIdentity,
   NetworkFilterExtension,
+  SharedConnectionCount,
   TerminalNetworkFilterExtension,
   WorkerContext,
 } from '../../extensions/factories.js';
@@ -24,6 +25,7 @@ import type {
 import type { ServerTls } from '../../listener/server-tls.js';
 import { TlsFactoryStats, TlsStats } from '../../stats/layouts/tls.js';
 import { HandshakeStats } from '../../tls/handshake-stats.js';
+import type { SharedWords } from '../../upstream/shared-words.js';
 import type {
   ChainSnapshot,
   ChainTls,
@@ -91,7 +93,7 @@ export class ChainBuilder {
 
   *#chainSteps(
     { config: listener, drain: window, name, statToken }: ListenerSnapshot,
-    { config, id, routes, tls }: ChainSnapshot,
+    { config, counts, id, routes, tls }: ChainSnapshot,
   ): Generator<void, FilterChain> {
     const drain = new ListenerDrain(listener.drain_type === 'MODIFY_ONLY' ? undefined : this.#context.serverHealth);
     drain.window = window;
@@ -101,7 +103,8 @@ export class ChainBuilder {
       metadata: config.metadata,
       listenerMetadata: listener.metadata,
     };
-    const identity: ChainIdentity = { name, names, statToken, bufferLimit, chain: id };
+    const nextCount = countsIn(this.#context.words, counts);
+    const identity: ChainIdentity = { name, names, statToken, bufferLimit, chain: id, nextCount };
     const { filters, terminal } = this.#filters(
       (config.filters ?? []).map(({ typed_config: filter }) => filter!),
       identity,
@@ -174,6 +177,16 @@ export class ChainBuilder {
     if (typeof terminal?.accept === 'function') return terminal;
     throw new TypeError(`createOnWorker() of '${extension.name}' returned no object with an accept()`);
   }
+}
+
+/** See ChainIdentity.nextCount(). Filters are created in the same order on all workers. */
+function countsIn(words: SharedWords, block: number | undefined): () => SharedConnectionCount {
+  let next = block;
+  return () => {
+    if (next === undefined) throw new RangeError('the extension must set countsConnections');
+    const word = next++;
+    return { tryAcquire: (limit) => words.tryAcquire(word, limit), release: () => words.release(word) };
+  };
 }
 
 interface Filters {

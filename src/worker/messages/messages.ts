@@ -29,6 +29,8 @@ export interface ChainSnapshot {
   readonly isDefault: boolean;
   /** Undefined: its connections are plain. */
   readonly tls: ChainTls | undefined;
+  /** Block of shared words for the counts of its filters; undefined: they have none. */
+  readonly counts: number | undefined;
 }
 
 /** The TLS of a filter chain; `config` is without its secrets. */

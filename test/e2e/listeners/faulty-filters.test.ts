@@ -5,14 +5,14 @@ import t, { type Test } from 'tap';
 import { type BatonProcess, bootstrap, connectRaw, startBaton, UNBUNDLED, waitFor } from '../harness/index.js';
 
 t.test('a connection refused by its filter is closed', async (t) => {
-  const baton = await startWith(t, 'echo.v3.Echo');
+  const baton = await startWith(t, 'thrift_proxy.router.v3.Router');
   const connection = await connectRaw(t, await baton.listenerPort('main'));
   t.match(await connection.readToEnd(), { text: '', closed: 'end' });
   await baton.waitForStat('listener.main.downstream_cx_active', 0);
 });
 
 t.test('a filter that throws when its listener is removed, and when it is notified of that', async (t) => {
-  const baton = await startWith(t, 'direct_response.v3.Config');
+  const baton = await startWith(t, 'generic_proxy.router.v3.Router');
   const port = await baton.listenerPort('main');
   const connections = [await connectRaw(t, port), await connectRaw(t, port)];
   await baton.waitForStat('listener.main.downstream_cx_active', 2);
@@ -23,7 +23,7 @@ t.test('a filter that throws when its listener is removed, and when it is notifi
 });
 
 t.test('a filter that throws in every callback of its connection', async (t) => {
-  const baton = await startWith(t, 'direct_response.v3.Config');
+  const baton = await startWith(t, 'generic_proxy.router.v3.Router');
   const connection = await connectRaw(t, await baton.listenerPort('main'));
   await baton.waitForStat('listener.main.downstream_cx_active', 1);
   connection.write('x');

@@ -1,6 +1,6 @@
 // Loaded into Baton before its own code (--import): a network filter that refuses every connection and leaves it open,
-// configured by the message of the echo filter; one that throws in every callback, configured by that of direct_response; and
-// one that does what the client requests, configured by that of the Dubbo router.
+// configured by the message of the Thrift router; one that throws in every callback, configured by that of the generic router;
+// and one that does what the client requests, configured by that of the Dubbo router.
 
 import { EXTENSIONS } from '../../../src/extensions/index.js';
 import type { DownstreamConnection, TerminalNetworkFilterExtension } from '../../../src/extensions/sdk.js';
@@ -8,7 +8,7 @@ import type { DownstreamConnection, TerminalNetworkFilterExtension } from '../..
 const refusing: TerminalNetworkFilterExtension = {
   category: 'envoy.filters.network',
   name: 'acme.refusing',
-  typeUrls: ['type.googleapis.com/envoy.extensions.filters.network.echo.v3.Echo'],
+  typeUrls: ['type.googleapis.com/envoy.extensions.filters.network.thrift_proxy.router.v3.Router'],
   isTerminal: true,
   createOnWorker: () => ({ accept: () => undefined }),
 };
@@ -20,7 +20,7 @@ const fail = (): never => {
 const failing: TerminalNetworkFilterExtension = {
   category: 'envoy.filters.network',
   name: 'acme.failing',
-  typeUrls: ['type.googleapis.com/envoy.extensions.filters.network.direct_response.v3.Config'],
+  typeUrls: ['type.googleapis.com/envoy.extensions.filters.network.generic_proxy.router.v3.Router'],
   isTerminal: true,
   createOnWorker: () => ({
     accept: () => ({

@@ -1,5 +1,5 @@
 // Loaded into Baton before its own code (--import): a network filter that does with its connections what its configuration
-// says, and counts its callbacks. It is configured by the message of direct_response, whose response is one of the words below.
+// says, and counts its callbacks. It is configured by the message of the ZooKeeper proxy, whose stat_prefix is one of the words below.
 
 import { EXTENSIONS } from '../../../src/extensions/index.js';
 import {
@@ -10,16 +10,18 @@ import {
   FilterStatus,
   type NetworkFilter,
   type NetworkFilterExtension,
+  refused,
   type Scope,
   Timer,
   type Timers,
 } from '../../../src/extensions/sdk.js';
 
 interface GateConfig {
-  readonly response?: { readonly inline_string?: string };
+  readonly stat_prefix?: string;
 }
 
-const MESSAGE = 'envoy.extensions.filters.network.direct_response.v3.Config';
+const MESSAGE = 'envoy.extensions.filters.network.zookeeper_proxy.v3.ZooKeeperProxy';
+const UNUSED = refused('the gate does not use it');
 const Stats = defineLayout({
   created: 'counter',
   begun: 'counter',
@@ -32,7 +34,19 @@ const gate: NetworkFilterExtension<GateConfig> = {
   category: 'envoy.filters.network',
   name: 'acme.gate',
   typeUrls: [`type.googleapis.com/${MESSAGE}`],
-  implemented: { [MESSAGE]: { response: true } },
+  implemented: {
+    [MESSAGE]: {
+      stat_prefix: true,
+      access_log: UNUSED,
+      max_packet_bytes: UNUSED,
+      enable_latency_threshold_metrics: UNUSED,
+      default_latency_threshold: UNUSED,
+      latency_threshold_overrides: UNUSED,
+      enable_per_opcode_request_bytes_metrics: UNUSED,
+      enable_per_opcode_response_bytes_metrics: UNUSED,
+      enable_per_opcode_decoder_error_metrics: UNUSED,
+    },
+  },
   scopes: (config, listener) => [{ prefix: prefixOf(config, listener), layout: Stats }],
   createOnWorker(config, chain, context) {
     const { memory, timers } = context;
@@ -138,8 +152,8 @@ class Gate implements NetworkFilter {
   }
 }
 
-function wordOf({ response }: GateConfig): string {
-  return response?.inline_string ?? '';
+function wordOf({ stat_prefix: word }: GateConfig): string {
+  return word ?? '';
 }
 
 function prefixOf(config: GateConfig, { statToken }: Pick<ChainIdentity, 'statToken'>): string {

@@ -33,8 +33,8 @@ function behind(words: readonly string[], listener: Config, more: Config = {}): 
   const gates = words.map((word) => ({
     name: word,
     typed_config: {
-      '@type': 'type.googleapis.com/envoy.extensions.filters.network.direct_response.v3.Config',
-      response: { inline_string: word },
+      '@type': 'type.googleapis.com/envoy.extensions.filters.network.zookeeper_proxy.v3.ZooKeeperProxy',
+      stat_prefix: word,
     },
   }));
   const [chain] = listener['filter_chains'] as { filters: Config[] }[];

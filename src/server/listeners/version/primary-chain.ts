@@ -1,6 +1,7 @@
 // One filter chain of a listener on the primary: the stat scopes of its filters, and their parts.
 
 import { callExtension } from '../../../common/errors/defects.js';
+import { BatonError } from '../../../common/errors/errors.js';
 import { durationMs } from '../../../common/time/duration.js';
 import { ownRoutes } from '../../../config/fields/own-routes.js';
 import type { DownstreamTlsContext, FilterChain, RouteConfiguration } from '../../../config/generated/api.js';
@@ -10,6 +11,7 @@ import type { ExtensionRegistry } from '../../../extensions/registry.js';
 import { TlsFactoryStats, TlsStats } from '../../../stats/layouts/tls.js';
 import type { ScopeRequest } from '../../../stats/store.js';
 import type { TlsContexts, TlsContextUse } from '../../../tls/tls-contexts.js';
+import { LISTENER_WORDS, type SharedWordsOwner } from '../../../upstream/shared-words.js';
 import type { ChainSnapshot, InlineRoutesSnapshot } from '../../../worker/messages/messages.js';
 import { type PackedRoutes, packRoutes } from '../../../worker/messages/packed-routes.js';
 import type { InitManager } from '../../init/init-manager.js';
@@ -22,6 +24,7 @@ export interface ChainContext {
   readonly scopes: WorkerScopes;
   readonly parts: FilterParts;
   readonly tls: TlsContexts;
+  readonly words: SharedWordsOwner;
 }
 
 export class PrimaryChain implements PublishedItem {
@@ -34,13 +37,16 @@ export class PrimaryChain implements PublishedItem {
   readonly #part: PrimaryPart;
   /** Undefined: its connections are plain. */
   readonly #tls: TlsContextUse | undefined;
+  readonly #words: SharedWordsOwner;
+  /** See ChainSnapshot. */
+  readonly #counts: number | undefined;
 
   /** `init` waits for the filters' targets. Throws, with nothing left behind, when a filter cannot be used as configured. */
   constructor(
     config: FilterChain,
     isDefault: boolean,
     listener: ListenerIdentity,
-    { extensions, parts, scopes, tls }: ChainContext,
+    { extensions, parts, scopes, tls, words }: ChainContext,
     init: InitManager,
   ) {
     this.#config = config;
@@ -62,6 +68,8 @@ export class PrimaryChain implements PublishedItem {
           waitFor: (name, isLocal) => init.add(name, isLocal),
         });
       this.#part = parts.create(config, init);
+      this.#words = words;
+      this.#counts = allocateCounts(config, extensions, words);
     } catch (error) {
       this.#tls?.release();
       this.scopes.discard();
@@ -75,7 +83,7 @@ export class PrimaryChain implements PublishedItem {
     const config = withoutSecrets(withoutRoutes(this.#config));
     const timeoutMs = durationMs(config.transport_socket_connect_timeout, HANDSHAKE_MS);
     const tls = this.#tls && { context: this.#tls.number, timeoutMs };
-    return { id, isDefault, config, routes: routes && this.#pack(routes), tls };
+    return { id, isDefault, config, routes: routes && this.#pack(routes), tls, counts: this.#counts };
   }
 
   get config(): FilterChain {
@@ -103,17 +111,37 @@ export class PrimaryChain implements PublishedItem {
   }
 
   free(): void {
-    this.#part.close();
-    this.#tls?.release();
+    this.#close();
     this.scopes.free();
   }
 
   /** Discards a chain that was never published. */
   discard(): void {
-    this.#part.close();
-    this.#tls?.release();
+    this.#close();
     this.scopes.discard();
   }
+
+  #close(): void {
+    this.#part.close();
+    this.#tls?.release();
+    if (this.#counts !== undefined) this.#words.retireListener(this.#counts, 0);
+  }
+}
+
+/** Returns the block for the counts of the chain's filters, or undefined. Throws a BatonError if they are too many for a block. */
+function allocateCounts(
+  { filters = [] }: FilterChain,
+  extensions: ExtensionRegistry,
+  words: SharedWordsOwner,
+): number | undefined {
+  let counts = 0;
+  for (const { typed_config: config } of filters) {
+    const extension = extensions.networkFilter(config!);
+    if (!extension.isTerminal && extension.countsConnections) counts++;
+  }
+  if (counts === 0) return undefined;
+  if (counts <= LISTENER_WORDS) return words.allocateListener();
+  throw new BatonError('CONFIG_INVALID', `at most ${LISTENER_WORDS} filters of a chain may count connections`);
 }
 
 /** Envoy's default of transport_socket_connect_timeout for servers. */
