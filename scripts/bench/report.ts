@@ -36,13 +36,16 @@ export function describeMachine(peers: readonly string[]): string {
   const versions = [`Node ${process.versions.node}`];
   if (peers.includes('nginx')) versions.push(versionOf('nginx', '-v'));
   if (peers.includes('haproxy')) versions.push(versionOf('haproxy', '-v'));
+  if (peers.includes('envoy')) versions.push('Envoy');
   const all = cpus();
   return `${all.length} × ${all[0]?.model ?? 'unknown CPU'}, Linux ${release()}; ${versions.join(', ')}.`;
 }
 
 /** Returns one row per workload and peer, with the ratios of CPU efficiency to the other peers. */
 export function loadTable(results: readonly WorkloadResult[]): string {
-  const references = ['nginx', 'haproxy', 'relay'].filter((name) => results.some(({ peers }) => peers.has(name)));
+  const references = ['nginx', 'haproxy', 'relay', 'envoy'].filter((name) =>
+    results.some(({ peers }) => peers.has(name)),
+  );
   const rows = results.flatMap(({ workload, peers }) =>
     [...peers].map(([name, one]) => [
       workload.name,

@@ -1,4 +1,4 @@
-// The benchmark: compares Baton with nginx, HAProxy and a C relay in CPU time per request, latency, memory and startup time.
+// The benchmark: compares Baton with nginx, HAProxy, Envoy and a C relay in CPU time per request, latency, memory and startup time.
 //
 // Every proxy has one core to itself; load generator and upstream share another. All proxies run at once and are loaded one after
 // the other, round by round, so that other activity on the machine affects them alike.
@@ -9,6 +9,7 @@ import { type Footprint, measureFootprint } from './comparison/footprint.js';
 import { type Measurement, measure } from './comparison/load.js';
 import { type BenchOptions, type PeerName, parseOptions, USAGE } from './comparison/options.js';
 import { baton } from './comparison/peers/baton.js';
+import { envoy } from './comparison/peers/envoy.js';
 import { haproxy } from './comparison/peers/haproxy.js';
 import { nginx } from './comparison/peers/nginx.js';
 import { type Peer, type RunningPeer, startPeer } from './comparison/peers/peer.js';
@@ -75,6 +76,7 @@ async function measureLoad(peers: Peer[], options: BenchOptions, environment: En
 
 function peerNamed(name: PeerName, options: BenchOptions): Peer {
   if (name === 'baton') return baton(options.batonCommand);
+  if (name === 'envoy') return envoy(options.envoyProgram);
   return { nginx, haproxy, relay }[name];
 }
 

@@ -3,7 +3,7 @@
 import minimist from 'minimist';
 import { WORKLOADS, type Workload } from './workloads.js';
 
-const PEER_NAMES = ['nginx', 'haproxy', 'relay', 'baton'] as const;
+const PEER_NAMES = ['nginx', 'haproxy', 'relay', 'envoy', 'baton'] as const;
 export type PeerName = (typeof PEER_NAMES)[number];
 
 export interface BenchOptions {
@@ -15,6 +15,8 @@ export interface BenchOptions {
   idleConnections: number;
   /** Command and arguments that start Baton; the configuration's arguments are appended. */
   batonCommand: string[];
+  /** '': there is none. */
+  envoyProgram: string;
   jsonPath: string | undefined;
 }
 
@@ -23,7 +25,8 @@ export const USAGE = `npm run bench -- [options]
   --quick               one round of 2 seconds of a few workloads, no memory figures
   --workloads=a,b       only workloads whose name contains one of these (--list shows the names)
   --log=off|on|both     without an access log, with one, or both (default)
-  --peers=a,b           of ${PEER_NAMES.join(', ')} (default: all)
+  --peers=a,b           of ${PEER_NAMES.join(', ')} (default: all; envoy only if the
+                        environment variable ENVOY is the path of its binary)
   --rounds=N            rounds over all peers (default 3); the figures are medians
   --seconds=N           length of one measurement (default 4)
   --memory=off          leave out memory and start-up time
@@ -46,8 +49,10 @@ export function parseOptions(argv: string[]): BenchOptions {
       throw new Error(`unknown argument ${name}`);
     },
   });
-  const peers = list(args.peers) ?? [...PEER_NAMES];
+  const { ENVOY: envoyProgram = '' } = process.env;
+  const peers = list(args.peers) ?? PEER_NAMES.filter((name) => name !== 'envoy' || envoyProgram !== '');
   for (const peer of peers) if (!isPeer(peer)) throw new Error(`unknown peer ${peer}`);
+  if (peers.includes('envoy') && envoyProgram === '') throw new Error('envoy needs ENVOY: the path of its binary');
   const workloads = select(list(args.workloads), args.quick, oneOf('log', args.log, ['off', 'on', 'both']));
   if (workloads.length === 0) throw new Error('no workload has such a name; --list prints them');
   return {
@@ -58,6 +63,7 @@ export function parseOptions(argv: string[]): BenchOptions {
     memory: !args.quick && oneOf('memory', args.memory, ['on', 'off']) === 'on',
     idleConnections: positive('idle', args.idle),
     batonCommand: String(args.baton).trim().split(/\s+/),
+    envoyProgram,
     jsonPath: args.json,
   };
 }

@@ -23,14 +23,15 @@ export function baton([command, ...args]: string[]): Peer {
       const configuration = join(directory, 'baton.json');
       const logFiles = [join(directory, 'baton-http.log'), join(directory, 'baton-tcp.log')];
       for (const file of logFiles) writeFileSync(file, '');
-      writeFileSync(configuration, JSON.stringify(configure(upstreamPort, ports, logFiles)));
+      writeFileSync(configuration, JSON.stringify(envoyConfiguration(upstreamPort, ports, logFiles)));
       const all = [...args, '-c', configuration, '--concurrency', '1', '--disable-hot-restart', '-l', 'error'];
       return { child: spawnPinned(cores.proxy, command!, all), logFiles };
     },
   };
 }
 
-function configure(upstreamPort: number, ports: Ports, [httpLog, tcpLog]: string[]): Config {
+/** Returns the configuration that Baton and Envoy share. */
+export function envoyConfiguration(upstreamPort: number, ports: Ports, [httpLog, tcpLog]: string[]): Config {
   // A long request timeout, like the peers': its timer is part of the work, but it must not fire.
   const manager = { use_remote_address: true, route_config: routeAllTo('origin', { timeout: '3600s' }) };
   const log = (path: string): Config => ({ access_log: [fileAccessLog(path)] });
