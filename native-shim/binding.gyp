@@ -7,6 +7,7 @@
         "src/node/arguments.cc",
         "src/node/file-binding.cc",
         "src/node/instance.cc",
+        "src/node/loop-watch.cc",
         "src/node/message-binding.cc",
         "src/node/message-socket.cc",
         "src/node/open-file.cc",

@@ -518,6 +518,9 @@ export interface NativeFile {
   close(): Promise<void>;
 }
 
+/** See NativeShim.watchLoop(). */
+export const LOOP_UNDELAYED = 0xffff_ffff;
+
 export interface NativeShim {
   createTransport(options: TransportOptions): NativeTransport;
   /** Makes a TLS context for all threads. Returns its number, above 0, or why it was refused. Throws a TypeError for members of a wrong type. */
@@ -586,6 +589,12 @@ export interface NativeShim {
    * SharedArrayBuffer. Throws a RangeError for a range outside of it, and an Error with `code` if the kernel refuses.
    */
   releasePages(memory: Uint8Array, offset: number, length: number): void;
+  /**
+   * Measures each turn of the calling thread's event loop until the thread ends. `samples` is a view of a SharedArrayBuffer: the number of
+   * samples, which the caller resets, then pairs of the turn's duration and the delay of the wait before it, in µs; LOOP_UNDELAYED if an
+   * event ended the wait. Samples without room are lost. Call it once.
+   */
+  watchLoop(samples: Uint32Array): void;
   /** Returns the kernel's ID of the calling thread (gettid), as in log lines. */
   threadId(): number;
   /** Returns the number of CPUs in the affinity mask of the calling thread. Throws an Error with `code`. */

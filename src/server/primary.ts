@@ -14,7 +14,8 @@ import { BufferMemoryStats, bufferMemoryPrefix } from '../stats/layouts/buffer-m
 import { FilesystemStats } from '../stats/layouts/filesystem.js';
 import { HandOverStats } from '../stats/layouts/hand-over.js';
 import { ListenerManagerStats } from '../stats/layouts/listener.js';
-import { ServerStats } from '../stats/layouts/server.js';
+import { DispatcherStats, dispatcherPrefix, ServerStats } from '../stats/layouts/server.js';
+import { LoopWatch } from '../stats/loop-watch.js';
 import { statsSettings } from '../stats/settings/settings.js';
 import { StatsStore } from '../stats/store.js';
 import type { Scope } from '../stats/thread-stats.js';
@@ -73,6 +74,8 @@ export class Primary {
   /** Memory of the token buckets that workers share. */
   readonly tokenBuckets = tokenBucketMemory();
   readonly watchdog: Watchdog;
+  /** Undefined without enable_dispatcher_stats. */
+  readonly loopWatch: LoopWatch | undefined;
   readonly workers: WorkerSet;
   readonly threads: AllThreads;
   readonly snapshots: Snapshots;
@@ -100,6 +103,10 @@ export class Primary {
     this.#serverStats = this.scopes.add('server.', ServerStats);
     countInternalErrors(errorCounts(this.#serverStats));
     for (let index = 0; index < concurrency; index++) this.scopes.add(bufferMemoryPrefix(index), BufferMemoryStats);
+    if (bootstrap.enable_dispatcher_stats === true) {
+      for (let index = 0; index < concurrency; index++) this.scopes.add(dispatcherPrefix(index), DispatcherStats);
+      this.loopWatch = new LoopWatch(this.shim, this.scopes.add('server.dispatcher.', DispatcherStats));
+    }
     if (options.handsOverConnections) this.scopes.add('server.hand_over.', HandOverStats);
     const killMs = workerKillMs(bootstrap, options.hasScripts);
     const replace = (worker: number) => void replaceStuck(this.workers.thread(worker), killMs!);

@@ -233,12 +233,13 @@ export class Server {
   }
 
   async #shutDown(): Promise<void> {
-    const { resolver, threads, timers, watchdog, workers } = this.primary;
+    const { loopWatch, resolver, threads, timers, watchdog, workers } = this.primary;
     const { listeners } = this.configuration;
     this.#ended.abort();
     this.flushes.stop();
     clearTimeout(this.#settling);
     watchdog.close();
+    loopWatch?.close();
     listeners.drains.manager.close();
     listeners.releaseSockets();
     await this.configuration.freeze();
@@ -335,6 +336,7 @@ export class Server {
       fileFlush,
       runtime: this.configuration.runtime.runtime.snapshot,
       heartbeat: watchdog.heartbeat,
+      watchesLoop: this.primary.loopWatch !== undefined,
       snapshot: snapshots.complete(this.configuration.snapshots()),
     };
   }

@@ -22,7 +22,8 @@ import { Runtime } from '../runtime/runtime.js';
 import type { RuntimeChange } from '../runtime/snapshot.js';
 import { BufferMemoryStats, bufferMemoryPrefix } from '../stats/layouts/buffer-memory.js';
 import { FilesystemStats } from '../stats/layouts/filesystem.js';
-import { ServerStats } from '../stats/layouts/server.js';
+import { DispatcherStats, dispatcherPrefix, ServerStats } from '../stats/layouts/server.js';
+import { LoopWatch } from '../stats/loop-watch.js';
 import { type Scope, ThreadStats } from '../stats/thread-stats.js';
 import { FAILED_CHECK_PORT } from '../upstream/health-checks/failed-check-report.js';
 import { OUTLIER_PORT } from '../upstream/outliers/outlier-report.js';
@@ -68,6 +69,7 @@ class Worker {
   readonly #serverStats: Scope;
   readonly #profiled: ProfiledThread;
   readonly #heartbeat: Heartbeat;
+  readonly #loopWatch: LoopWatch | undefined;
   readonly #sampler: BufferedSampler;
   readonly #memoryMaintenance: MemoryMaintenance;
   readonly #handOver: HandOver;
@@ -134,6 +136,8 @@ class Worker {
       scope: memoryScope,
     });
     this.#heartbeat = new Heartbeat(start.heartbeat, start.index);
+    if (start.watchesLoop)
+      this.#loopWatch = new LoopWatch(shim, this.#scopes.find(dispatcherPrefix(start.index), DispatcherStats));
     this.#configuration = new WorkerConfiguration(start, {
       thread,
       extensions,
@@ -269,6 +273,7 @@ class Worker {
     this.#transport.destroy();
     this.#timers.close();
     this.#heartbeat.stop();
+    this.#loopWatch?.close();
     this.#sampler.close();
     this.#memoryMaintenance.close();
     await atMostMs(this.#accessLogFiles.flush(), FINAL_FLUSH_MS);

@@ -8,6 +8,7 @@
 
 #include "node/arguments.h"
 #include "node/bindings.h"
+#include "node/loop-watch.h"
 #include "node/values.h"
 #include "system/process.h"
 
@@ -79,7 +80,7 @@ void bindProcess(napi_env env, napi_value exports) {
   addMethods(env, exports,
              {method("endWithParent", endWithParent), method("reap", reap), method("collectGarbage", collectGarbage),
               method("trimMemory", trimMemory), method("releasePages", releasePages), method("threadId", threadId),
-              method("allowedProcessors", allowedProcessors), method("enableCoreDump", enableCoreDump)});
+              method("allowedProcessors", allowedProcessors), method("enableCoreDump", enableCoreDump), method("watchLoop", watchLoop)});
 }
 
 }  // namespace baton

@@ -36,3 +36,14 @@ export const WatchdogStats = defineLayout({
   watchdog_miss: 'counter',
   watchdog_mega_miss: 'counter',
 });
+
+/** Scopes `server.dispatcher.` and dispatcherPrefix(), only with enable_dispatcher_stats. */
+export const DispatcherStats = defineLayout({
+  loop_duration_us: 'histogram_us',
+  poll_delay_us: 'histogram_us',
+});
+
+/** Returns the prefix of a worker's DispatcherStats. */
+export function dispatcherPrefix(worker: number): string {
+  return `listener_manager.worker_${worker}.dispatcher.`;
+}

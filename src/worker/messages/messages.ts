@@ -178,6 +178,8 @@ export interface WorkerStart {
   readonly snapshot: Snapshot;
   readonly runtime: RuntimeSnapshot;
   readonly heartbeat: HeartbeatStart;
+  /** enable_dispatcher_stats. */
+  readonly watchesLoop: boolean;
 }
 
 export interface OpenCounts {
