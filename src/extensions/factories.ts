@@ -412,10 +412,16 @@ export interface HttpChain {
   readonly statPrefix: string;
 }
 
-/** The HTTP filter chain of a filter, on a worker. */
-export interface HttpChainContext extends HttpChain {
-  /** Identifies the filter in the process: the same on all workers while its chain is in use, and unique. */
+/** An HTTP filter chain, on a worker. */
+export interface HttpChainPlace extends HttpChain {
+  /** Identifies the chain, or a filter, in the process: the same on all workers while the chain is in use, and unique. */
   readonly place: string;
   /** Maximum bytes of a message that a filter may buffer. */
   readonly bufferLimit: number;
+}
+
+/** The HTTP filter chain of a filter, on a worker. */
+export interface HttpChainContext extends HttpChainPlace {
+  /** The name of the filter in the chain. */
+  readonly filterName: string;
 }

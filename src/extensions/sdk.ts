@@ -96,6 +96,13 @@ export { compileHeaderMutations, type HeaderMutations } from '../http/headers/he
 export { isServerError } from '../http/headers/status-class.js';
 export { compileHeaderRules, HeaderRule, matchesAll, matchesAny } from '../http/routing/matching/header-rule.js';
 export { compileStringMatcher, type StringRule } from '../http/routing/matching/string-rule.js';
+export {
+  compileValueMatcher,
+  configuredMetadata,
+  MetadataRule,
+  type MetadataSource,
+  type ValueRule,
+} from '../http/routing/matching/value-rule.js';
 export { headerKey } from './header-key.js';
 
 // ── Access loggers ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -171,7 +178,7 @@ export type { DynamicCounter, DynamicGauge, DynamicHistogram, Scope, ThreadStats
 //
 // A WorkerScript is a module that a user has written; src/api is what it sees.
 
-export type { Struct } from '../config/generated/api.js';
+export type { Json, Struct } from '../config/generated/api.js';
 export { configValue } from '../scripts/config-value.js';
 export type { WorkerScript } from '../scripts/worker-script.js';
 

@@ -22,7 +22,7 @@ export function filterStateOperator(
     throw operatorError(`operator %${name}% takes ${FORMS.join(', ')}, not '${form}'`);
   if ((form === 'FIELD') !== (field !== ''))
     throw operatorError(`operator %${name}% takes a field name with FIELD only`);
-  if (form === 'FIELD') return new NoFieldOperator();
+  if (form === 'FIELD') return new FieldOperator(key, field, maxBytes, isUpstream);
   return new FilterStateOperator(key, form === 'PLAIN', maxBytes, isUpstream);
 }
 
@@ -31,13 +31,34 @@ function splitAtMost(parameter: string): string[] {
   return [key, form, rest.join(':')];
 }
 
-/** The objects of this build have no fields. */
-class NoFieldOperator implements Operator {
+/** A field of an object that has fields. */
+class FieldOperator implements Operator {
   readonly isNumber = false;
+  readonly #key: string;
+  readonly #field: string;
+  readonly #maxBytes: number;
+  readonly #isUpstream: boolean;
 
-  write(): boolean {
-    return false;
+  constructor(key: string, field: string, maxBytes = Number.MAX_SAFE_INTEGER, isUpstream = false) {
+    this.#key = key;
+    this.#field = field;
+    this.#maxBytes = maxBytes;
+    this.#isUpstream = isUpstream;
   }
+
+  write(info: StreamInfo, out: LogBuffer): boolean {
+    const fields = objectOf(info, this.#key, this.#isUpstream)?.fields;
+    if (fields === undefined || !Object.hasOwn(fields, this.#field)) return false;
+    out.latin1Text(String(fields[this.#field]).slice(0, this.#maxBytes));
+    return true;
+  }
+}
+
+function objectOf(info: StreamInfo, key: string, isUpstream: boolean): FilterStateObject | undefined {
+  const object = info.filterState?.get(key);
+  // A connection takes the objects over when the request gets it.
+  if (isUpstream && (object?.sharing === 'NONE' || info.upstreamConnectionId === 0)) return undefined;
+  return object;
 }
 
 class FilterStateOperator implements Operator {
@@ -75,10 +96,7 @@ class FilterStateOperator implements Operator {
   }
 
   #object(info: StreamInfo): FilterStateObject | undefined {
-    const object = info.filterState?.get(this.#key);
-    // A connection takes the objects over when the request gets it.
-    if (this.#isUpstream && (object?.sharing === 'NONE' || info.upstreamConnectionId === 0)) return undefined;
-    return object;
+    return objectOf(info, this.#key, this.#isUpstream);
   }
 }
 

@@ -9,6 +9,8 @@ export interface FilterStateObject {
   readonly text: string;
   /** As %FILTER_STATE(KEY:TYPED)% prints it; absent: the text as a JSON string. */
   readonly json?: string;
+  /** As %FILTER_STATE(KEY:FIELD:NAME)% prints them. */
+  readonly fields?: { readonly [name: string]: string | number };
   /** As access log services get it; absent: the text as a google.protobuf.StringValue. */
   readonly message?: { readonly typeUrl: string; readonly encoded: Uint8Array };
   readonly isReadOnly: boolean;

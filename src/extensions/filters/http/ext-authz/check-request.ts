@@ -1,9 +1,11 @@
 // The question to a gRPC service (envoy.service.auth.v3.CheckRequest).
 
+import type { Metadata } from '../../../../config/generated/api.js';
 import {
   writeAddress,
   writeMapMessage,
   writeMapText,
+  writeNumber,
   writeStruct,
   writeText,
   writeTimestamp,
@@ -11,14 +13,17 @@ import {
 import {
   type CertificateFacts,
   type ConnectionSecurity,
+  configuredMetadata,
   type HeaderBlock,
   headerKey,
+  type MetadataSource,
   PROTOCOL_NAMES,
   ProtobufWriter,
   requestScheme,
   type StreamInfo,
 } from '../../../sdk.js';
 import type { NameRules } from './name-rules.js';
+import type { RequestBody } from './request-body.js';
 
 const PARTIAL_BODY = 'x-envoy-auth-partial-body';
 const SERVICE = headerKey('x-envoy-downstream-service-cluster');
@@ -33,8 +38,13 @@ export interface CheckRules {
   readonly notSent: NameRules | undefined;
   readonly includesCertificate: boolean;
   readonly includesTlsSession: boolean;
-  /** Namespaces of dynamic metadata. */
+  /** Namespaces of dynamic metadata, and of that of the route. */
   readonly namespaces: readonly string[];
+  readonly routeNamespaces: readonly string[];
+  /** Fields are sent as bytes, in a list. */
+  readonly sendsRawFields: boolean;
+  /** Of this server. */
+  readonly labels: ReadonlyMap<string, string>;
 }
 
 /** A request that is to be checked. */
@@ -43,6 +53,8 @@ export interface CheckedRequest {
   readonly head: HeaderBlock;
   /** Of the configuration of the route. */
   readonly extensions: ReadonlyMap<string, string>;
+  readonly routeMetadata: Metadata | undefined;
+  readonly body: RequestBody | undefined;
 }
 
 const message = new ProtobufWriter();
@@ -54,16 +66,18 @@ const entry = new ProtobufWriter();
 let lastId = 0;
 
 /** Returns the encoded question. */
-export function encodeCheck(rules: CheckRules, { extensions, head, info }: CheckedRequest): Uint8Array {
+export function encodeCheck(rules: CheckRules, request: CheckedRequest): Uint8Array {
+  const { extensions, head, info, routeMetadata } = request;
   const security = info.downstreamSecurity;
   attributes.clear();
-  writePeer(1, info.downstreamRemoteAddress, security?.peer, rules, head.get(SERVICE) ?? '');
-  writePeer(2, info.downstreamLocalAddress, security?.local, NO_CERTIFICATE, '');
-  writeRequest(rules, head, info);
+  writePeer(1, info.downstreamRemoteAddress, security?.peer, rules, head.get(SERVICE) ?? '', NO_LABELS);
+  writePeer(2, info.downstreamLocalAddress, security?.local, NO_CERTIFICATE, '', rules.labels);
+  writeRequest(rules, request);
   for (const [key, value] of extensions) writeMapText(attributes, 10, key, value);
-  writeMetadata(rules.namespaces, info);
+  writeMetadata(rules, info);
   if (rules.includesTlsSession && security !== undefined) writeSession(info, security);
   part.clear();
+  writeStructs(rules.routeNamespaces, configuredMetadata(routeMetadata));
   attributes.message(13, part);
   message.clear();
   message.message(1, attributes);
@@ -71,6 +85,7 @@ export function encodeCheck(rules: CheckRules, { extensions, head, info }: Check
 }
 
 const NO_CERTIFICATE = { includesCertificate: false };
+const NO_LABELS: ReadonlyMap<string, string> = new Map();
 
 function writePeer(
   field: number,
@@ -78,10 +93,12 @@ function writePeer(
   certificate: CertificateFacts | undefined,
   { includesCertificate }: Pick<CheckRules, 'includesCertificate'>,
   service: string,
+  labels: ReadonlyMap<string, string>,
 ): void {
   part.clear();
   writeAddress(part, 1, address);
   writeText(part, 2, service);
+  for (const [key, value] of labels) writeMapText(part, 3, key, value);
   if (certificate !== undefined) {
     const principal = certificate.uriSans[0] ?? certificate.dnsSans[0] ?? certificate.subject;
     if (principal !== '') part.string(4, principal);
@@ -90,18 +107,22 @@ function writePeer(
   attributes.message(field, part);
 }
 
-function writeRequest(rules: CheckRules, head: HeaderBlock, info: StreamInfo): void {
+function writeRequest(rules: CheckRules, { body, head, info }: CheckedRequest): void {
   const scheme = requestScheme(head);
   const path = head.pathText();
   http.clear();
   // Unique among the requests of this worker.
   http.string(1, String(++lastId));
   http.string(2, head.methodText());
-  for (const [name, value] of fieldsOf(rules, head, scheme, path)) writeMapText(http, 3, name, value);
+  if (rules.sendsRawFields) writeRawFields(fieldsOf(rules, head, scheme, path));
+  else for (const [name, value] of fieldsOf(rules, head, scheme, path)) writeMapText(http, 3, name, value);
+  if (body !== undefined && !rules.sendsRawFields) writeMapText(http, 3, PARTIAL_BODY, String(body.isPartial));
   writeText(http, 4, path);
   writeText(http, 5, head.get(HOST) ?? '');
   writeText(http, 6, scheme);
+  writeNumber(http, 9, info.bytesReceived);
   writeText(http, 10, PROTOCOL_NAMES[info.protocol]!);
+  if (body !== undefined && body.bytes.length > 0) http.bytes(body.isBinary ? 12 : 11, body.bytes);
   part.clear();
   writeTimestamp(part, 1, info.startRealtimeMs);
   part.message(2, http);
@@ -127,16 +148,33 @@ function fieldsOf(rules: CheckRules, head: HeaderBlock, scheme: string, path: st
   return fields;
 }
 
-function writeMetadata(namespaces: readonly string[], { dynamicMetadata }: StreamInfo): void {
+/** Writes the fields as envoy.config.core.v3.HeaderMap: values are bytes. */
+function writeRawFields(fields: ReadonlyMap<string, string>): void {
   part.clear();
+  for (const [name, value] of fields) {
+    entry.clear();
+    entry.string(1, name);
+    entry.bytes(3, Buffer.from(value, 'latin1'));
+    part.message(1, entry);
+  }
+  http.message(13, part);
+}
+
+function writeMetadata({ namespaces }: CheckRules, { dynamicMetadata }: StreamInfo): void {
+  part.clear();
+  writeStructs(namespaces, dynamicMetadata);
+  attributes.message(11, part);
+}
+
+/** Writes structures as envoy.config.core.v3.Metadata.filter_metadata. */
+function writeStructs(namespaces: readonly string[], source: MetadataSource | undefined): void {
   for (const namespace of namespaces) {
-    const struct = dynamicMetadata?.get(namespace);
+    const struct = source?.get(namespace);
     if (struct === undefined) continue;
     entry.clear();
     writeStruct(entry, 2, struct);
     writeMapMessage(part, 1, namespace, entry);
   }
-  attributes.message(11, part);
 }
 
 function writeSession({ downstream }: StreamInfo, { serverName }: ConnectionSecurity): void {

@@ -3,6 +3,7 @@
 import type { Json, Struct } from '../../../../config/generated/api.js';
 import { loadMessages } from '../../../grpc-sdk.js';
 import { byteText, type HeaderBlock, type HeaderKey, headerKey } from '../../../sdk.js';
+import { type MutationRules, Verdict } from '../../common/mutation-rules.js';
 import { isFraming } from './framing.js';
 
 const MESSAGE = 'envoy.service.auth.v3.CheckResponse';
@@ -68,6 +69,7 @@ export interface InvalidApproval extends Common {
   readonly decision: Decision.Invalid;
   /** The field that is not valid. */
   readonly field: string;
+  readonly isDenial: boolean;
 }
 
 /** Its parts have one character per byte, and are escaped by the service. */
@@ -119,18 +121,43 @@ interface ProtoValue {
 
 let type: ReturnType<typeof loadMessages>[string] | undefined;
 
+/** How answers are checked. */
+export interface DecodeRules {
+  /** Decide which fields of the request may change; undefined: all. */
+  readonly mutations?: MutationRules | undefined;
+  /** An invalid field for the client makes the answer invalid; otherwise the field is left out. */
+  readonly validates?: boolean;
+}
+
 /** Decodes an answer. Throws if it is not one. */
-export function decodeAnswer(message: Uint8Array): Approval | Refusal | InvalidApproval {
+export function decodeAnswer(message: Uint8Array, rules: DecodeRules = {}): Approval | Refusal | InvalidApproval {
   type ??= loadMessages(MESSAGE)[MESSAGE];
   const answer = type!.toObject(type!.decode(message)) as Answer;
   const { denied_response: denied, error_response: error, ok_response: ok, status } = answer;
   const metadata = metadataOf(answer.dynamic_metadata ?? ok?.dynamic_metadata);
-  if ((status?.code ?? 0) === 0) return approvalOf(ok, metadata);
+  const isAllowed = (status?.code ?? 0) === 0;
+  const invalid = rules.validates && invalidName(isAllowed ? ok?.response_headers_to_add : (error ?? denied)?.headers);
+  if (invalid !== undefined && invalid !== false) {
+    // As in Envoy, an error that cannot be sent is an error without a response.
+    if (error !== undefined && !isAllowed) return { ...refusalOf({}), decision: Decision.Failed, metadata };
+    return { decision: Decision.Invalid, field: invalid, isDenial: !isAllowed, metadata };
+  }
+  if (isAllowed) return approvalOf(ok, metadata, rules.mutations);
   if (error !== undefined) return { ...refusalOf(error), decision: Decision.Failed, metadata };
   return { ...refusalOf(denied), decision: Decision.Denied, metadata };
 }
 
-function approvalOf(ok: Answer['ok_response'] = {}, metadata: Struct | undefined): Approval | InvalidApproval {
+/** Returns the name of the first field that cannot be sent to the client. */
+function invalidName(options: readonly HeaderOption[] = []): string | undefined {
+  const invalid = options.find((option) => !NAME.test(option.header?.key ?? '') || !isLine(headerValue(option)));
+  return invalid && (invalid.header?.key ?? '');
+}
+
+function approvalOf(
+  ok: Answer['ok_response'] = {},
+  metadata: Struct | undefined,
+  rules: MutationRules | undefined,
+): Approval | InvalidApproval {
   const overwritten: HeaderChange[] = [];
   const joined: HeaderChange[] = [];
   let path: string | undefined;
@@ -139,22 +166,31 @@ function approvalOf(ok: Answer['ok_response'] = {}, metadata: Struct | undefined
     const isPath = name === ':path';
     const isHost = name === 'host' || name === ':authority';
     if (isFraming(name) || (name.startsWith(':') && !isPath && !isHost)) continue;
+    const verdict = rules?.check(name, false) ?? Verdict.Allowed;
+    if (verdict === Verdict.Ignored) continue;
+    if (verdict === Verdict.Error) return { decision: Decision.Invalid, field: name, isDenial: false, metadata };
     // As in Envoy, only `append` decides about fields of the request.
     const isJoined = option.append?.value === true;
     const value = headerValue(option);
     const isValid =
       isPath || isHost ? !isJoined && (isPath || AUTHORITY.test(value)) : NAME.test(name) && isLine(value);
-    if (!isValid) return { decision: Decision.Invalid, field: name, metadata };
+    if (!isValid) return { decision: Decision.Invalid, field: name, isDenial: false, metadata };
     if (isPath) path = value;
     else if (isJoined) joined.push({ key: headerKey(name), value, action: HeaderAction.Join });
     else overwritten.push({ key: headerKey(isHost ? 'host' : name), value, action: HeaderAction.Overwrite });
+  }
+  const removed: string[] = [];
+  for (const name of ok.headers_to_remove ?? []) {
+    const verdict = rules?.check(name.toLowerCase(), true) ?? Verdict.Allowed;
+    if (verdict === Verdict.Error) return { decision: Decision.Invalid, field: name, isDenial: false, metadata };
+    if (verdict === Verdict.Allowed && NAME.test(name) && !isFixed(name)) removed.push(name);
   }
   return {
     decision: Decision.Allowed,
     path,
     // As in Envoy, overwrites go first.
     toHost: [...overwritten, ...joined],
-    removed: (ok.headers_to_remove ?? []).filter((name) => NAME.test(name) && !isFixed(name)).map(headerKey),
+    removed: removed.map(headerKey),
     toClient: changesOfResponse(ok.response_headers_to_add, ({ append_action: action = 0 }) => action),
     queryToSet: (ok.query_parameters_to_set ?? []).map(({ key = '', value = '' }) => ({
       key: byteText(key),

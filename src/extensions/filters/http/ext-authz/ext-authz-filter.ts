@@ -13,18 +13,31 @@ import {
   type HttpCallRequest,
   headerKey,
   isServerError,
+  type Json,
   knownHeader,
   type StreamControl,
+  type Struct,
   shownName,
 } from '../../../sdk.js';
-import { AuthorizationFilter, type Counting, type ErrorRules, type Field } from './authorization-filter.js';
+import {
+  AuthorizationFilter,
+  type CommonRules,
+  type Counting,
+  type Field,
+  type RequestRules,
+} from './authorization-filter.js';
 import { isFraming } from './framing.js';
 import type { NameRules } from './name-rules.js';
+import type { RequestBody } from './request-body.js';
 
 /** The compiled configuration, one per filter chain and worker. */
-export interface ExtAuthzRules extends ErrorRules {
+export interface ExtAuthzRules extends CommonRules {
   readonly timeoutMs: number;
   readonly pathPrefix: string;
+  /** Replaces the path of the request; '': it does not. */
+  readonly pathOverride: string;
+  /** The service gets all fields that `notSent` does not match. */
+  readonly sendsAll: boolean;
   /** Fields of the request that the service gets in addition to host and authorization. */
   readonly sent: NameRules | undefined;
   readonly notSent: NameRules | undefined;
@@ -39,6 +52,8 @@ export interface ExtAuthzRules extends ErrorRules {
   readonly toClient: NameRules | undefined;
   /** Fields of the response that are added to the host's response. */
   readonly toClientOnSuccess: NameRules | undefined;
+  /** Fields of the response that become dynamic metadata. */
+  readonly toMetadata: NameRules | undefined;
 }
 
 /** The changes that an allowing response makes. */
@@ -55,12 +70,15 @@ const NO_FIELDS: readonly Field[] = [];
 const NO_BODY: readonly Uint8Array[] = [];
 
 export class ExtAuthzFilter extends AuthorizationFilter implements HttpCallRequest, HttpCallEvents {
-  readonly body = NO_BODY;
+  body = NO_BODY;
   readonly timeoutMs: number;
   readonly #rules: ExtAuthzRules;
   readonly #calls: CallingThread;
   readonly #cluster: ClusterReference;
   #call: HttpCall | undefined;
+  /** Undefined: the service gets no body. */
+  #isPartial: boolean | undefined;
+  #metadata: Struct | undefined;
   /** The changes in the head of an allowing response. They apply when the response is complete. */
   #approval: Approval | undefined;
   /** Fields of the authorization response for the client: for the denial, or for the host's response. */
@@ -71,16 +89,21 @@ export class ExtAuthzFilter extends AuthorizationFilter implements HttpCallReque
     rules: ExtAuthzRules,
     calls: CallingThread,
     cluster: ClusterReference,
+    request: RequestRules,
     counting: Counting,
   ) {
-    super(stream, rules, counting);
+    super(stream, rules, request, counting);
     this.timeoutMs = rules.timeoutMs;
     this.#rules = rules;
     this.#calls = calls;
     this.#cluster = cluster;
   }
 
-  protected ask(): void {
+  protected ask(body: RequestBody | undefined): void {
+    if (body !== undefined) {
+      this.body = body.bytes.length === 0 ? NO_BODY : [body.bytes];
+      this.#isPartial = body.isPartial;
+    }
     this.#call = HttpCall.start(this.#calls, this.#cluster.current, this, this);
   }
 
@@ -98,28 +121,30 @@ export class ExtAuthzFilter extends AuthorizationFilter implements HttpCallReque
 
   writeHead(head: HeaderBlock): void {
     const request = this.headers;
-    const { added, pathPrefix } = this.#rules;
+    const { added, pathOverride, pathPrefix } = this.#rules;
     head.setMethod(request.method, request.methodText());
-    head.setPath(pathPrefix + request.pathText());
+    head.setPath(pathOverride === '' ? pathPrefix + request.pathText() : pathOverride);
     for (let index = 0; index < request.size; index++) {
       if (!request.isRemoved(index) && this.#isSent(request, index)) addJoined(head, fieldAt(request, index));
     }
+    if (this.#isPartial !== undefined) head.set(PARTIAL_BODY_KEY, String(this.#isPartial));
     for (const { key, value } of added) head.set(key, value);
   }
 
   #isSent(request: HeaderBlock, index: number): boolean {
     const id = request.id(index);
     if (isFraming(request.name(index)) || isReserved(request, index)) return false;
-    const { notSent, sent } = this.#rules;
+    const { notSent, sendsAll, sent } = this.#rules;
     if (id === HOST) return true;
     if (notSent?.take(request, index) === true) return false;
-    return id === AUTHORIZATION || sent?.take(request, index) === true;
+    return sendsAll || id === AUTHORIZATION || sent?.take(request, index) === true;
   }
 
   // ── The authorization response ───────────────────────────────────────────────────────────────────────────────────
 
   onHead(answer: HeaderBlock): void {
     this.stream.run(() => {
+      if (!isServerError(answer.status)) this.#metadata = metadataOf(answer, this.#rules.toMetadata);
       if (answer.status === OK) this.#approval = approvalOf(answer, this.#rules);
       else if (!isServerError(answer.status)) this.#keepDenialFields(answer);
     });
@@ -147,7 +172,8 @@ export class ExtAuthzFilter extends AuthorizationFilter implements HttpCallReque
     // Last, so that this also removes fields that the service has set.
     for (const key of removed) this.headers.remove(key);
     this.#forClient = toClient;
-    this.allowed();
+    this.takeMetadata(this.#metadata, true);
+    this.allowed([...toHost, ...toHostAppended].map(({ key }) => key.name).concat(removed.map(({ name }) => name)));
   }
 
   /** Keeps the fields of a denial that the client gets. */
@@ -162,7 +188,13 @@ export class ExtAuthzFilter extends AuthorizationFilter implements HttpCallReque
   #deny(status: number, body: Uint8Array): void {
     const fields = this.#forClient;
     this.#forClient = NO_FIELDS;
-    this.deny(status, body, (headers) => addAll(headers, fields));
+    this.takeMetadata(this.#metadata, false);
+    this.deny(
+      status,
+      body,
+      (headers) => addAll(headers, fields),
+      () => fields.map(({ key, value }) => ({ key: key.name, value })),
+    );
   }
 }
 
@@ -177,6 +209,16 @@ function approvalOf(answer: HeaderBlock, rules: ExtAuthzRules): Approval {
     toHostAppended: fieldsMatching(answer, rules.toHostAppended),
     toClient: fieldsMatching(answer, rules.toClientOnSuccess),
   };
+}
+
+/** Returns the last value of each name that the rules take; undefined if there is none. */
+function metadataOf(answer: HeaderBlock, rules: NameRules | undefined): Struct | undefined {
+  if (rules === undefined) return undefined;
+  const struct: Record<string, Json> = { __proto__: null } as unknown as Record<string, Json>;
+  for (let index = 0; index < answer.size; index++)
+    if (!answer.isRemoved(index) && rules.take(answer, index))
+      struct[answer.name(index)] = Buffer.from(answer.value(index), 'latin1').toString();
+  return Object.keys(struct).length === 0 ? undefined : struct;
 }
 
 /** Returns the field names in all lines of x-envoy-auth-headers-to-remove. */
@@ -250,3 +292,4 @@ const AUTHORIZATION = knownHeader('authorization');
 const COOKIE = knownHeader('cookie');
 const TO_REMOVE = headerKey('x-envoy-auth-headers-to-remove');
 const PARTIAL_BODY = 'x-envoy-auth-partial-body';
+const PARTIAL_BODY_KEY = headerKey(PARTIAL_BODY);

@@ -2,29 +2,27 @@
 
 import type { GrpcCall, GrpcChannel } from '../../../grpc-sdk.js';
 import { getLogger, type HeaderBlock, HeadersStatus, messageOf, type StreamControl, shownName } from '../../../sdk.js';
-import { AuthorizationFilter, type Counting, type ErrorRules } from './authorization-filter.js';
+import { AuthorizationFilter, type CommonRules, type Counting, type RequestRules } from './authorization-filter.js';
 import { type CheckRules, encodeCheck } from './check-request.js';
 import {
   type Approval,
   applyChanges,
   changedPath,
   Decision,
+  type DecodeRules,
   decodeAnswer,
   type HeaderChange,
   type Refusal,
 } from './check-response.js';
+import type { RequestBody } from './request-body.js';
 
 const METHOD = '/envoy.service.auth.v3.Authorization/Check';
-const METADATA = 'envoy.filters.http.ext_authz';
 /** Unless the service has a timeout. */
 const TIMEOUT_MS = 200;
 const FORBIDDEN = 403;
 
 /** The compiled configuration, one per filter chain and worker. */
-export interface GrpcCheckRules extends ErrorRules, CheckRules {
-  readonly choosesRouteAgain: boolean;
-  readonly takesMetadata: boolean;
-}
+export interface GrpcCheckRules extends CommonRules, CheckRules, DecodeRules {}
 
 const logger = getLogger('ext_authz');
 const NO_CHANGES: readonly HeaderChange[] = [];
@@ -32,9 +30,6 @@ const NO_CHANGES: readonly HeaderChange[] = [];
 export class GrpcCheckFilter extends AuthorizationFilter {
   readonly #rules: GrpcCheckRules;
   readonly #channel: GrpcChannel;
-  readonly #extensions: ReadonlyMap<string, string>;
-  readonly #nowMs: () => number;
-  #startMs = 0;
   #call: GrpcCall | undefined;
   /** Changes of the response. */
   #toClient = NO_CHANGES;
@@ -43,21 +38,19 @@ export class GrpcCheckFilter extends AuthorizationFilter {
     stream: StreamControl,
     rules: GrpcCheckRules,
     channel: GrpcChannel,
-    extensions: ReadonlyMap<string, string>,
-    nowMs: () => number,
+    request: RequestRules,
     counting: Counting,
   ) {
-    super(stream, rules, counting);
+    super(stream, rules, request, counting);
     this.#rules = rules;
     this.#channel = channel;
-    this.#extensions = extensions;
-    this.#nowMs = nowMs;
   }
 
-  protected ask(): void {
+  protected ask(body: RequestBody | undefined): void {
     const { info } = this.stream;
-    const question = encodeCheck(this.#rules, { info, head: this.headers, extensions: this.#extensions });
-    this.#startMs = this.#nowMs();
+    const routeMetadata = this.stream.route()?.metadata;
+    const { extensions } = this.request;
+    const question = encodeCheck(this.#rules, { info, head: this.headers, extensions, body, routeMetadata });
     this.#call = this.#channel.unary(
       METHOD,
       question,
@@ -83,28 +76,21 @@ export class GrpcCheckFilter extends AuthorizationFilter {
   #answered(message: Buffer): void {
     let answer: ReturnType<typeof decodeAnswer>;
     try {
-      answer = decodeAnswer(message);
+      answer = decodeAnswer(message, this.#rules);
     } catch (error) {
       return this.#fail(messageOf(error));
     }
-    this.#takeMetadata(answer);
+    this.takeMetadata(answer.metadata, answer.decision === Decision.Allowed);
     switch (answer.decision) {
       case Decision.Allowed:
         return this.#allow(answer);
       case Decision.Denied:
-        return this.deny(answer.status ?? FORBIDDEN, answer.body, (head) => applyChanges(head, answer.headers));
+        return this.#deny(answer);
       case Decision.Failed:
         return this.#failAs(answer);
       case Decision.Invalid:
-        return this.#refuse(answer.field);
+        return this.#refuse(answer.field, answer.isDenial);
     }
-  }
-
-  #takeMetadata({ decision, metadata }: ReturnType<typeof decodeAnswer>): void {
-    if (metadata === undefined || !this.#rules.takesMetadata) return;
-    const ext_authz_duration = Math.floor(this.#nowMs() - this.#startMs);
-    const added = decision === Decision.Allowed ? { ...metadata, ext_authz_duration } : metadata;
-    this.stream.info.ownDynamicMetadata().merge(METADATA, added);
   }
 
   #allow(approval: Approval): void {
@@ -117,13 +103,22 @@ export class GrpcCheckFilter extends AuthorizationFilter {
     applyChanges(headers, toHost);
     for (const key of removed) headers.remove(key);
     this.#toClient = toClient;
-    const hasChanges = path !== former || toHost.length > 0 || removed.length > 0;
-    this.allowed(this.#rules.choosesRouteAgain && hasChanges);
+    const changed = [...toHost.map(({ key }) => key.name), ...removed.map(({ name }) => name)];
+    this.allowed(path === former ? changed : [...changed, ':path']);
   }
 
-  #refuse(field: string): void {
+  #deny({ body, headers, status = FORBIDDEN }: Refusal): void {
+    this.deny(
+      status,
+      body,
+      (head) => applyChanges(head, headers),
+      () => headers.map(({ key, value }) => ({ key: key.name, value })),
+    );
+  }
+
+  #refuse(field: string, isDenial = false): void {
     if (logger.isDebug) logger.debug(`the authorization service changes '${shownName(field)}' to an invalid value`);
-    this.refuse();
+    this.refuse(isDenial);
   }
 
   #fail(reason: string): void {

@@ -11,4 +11,7 @@ export const ExtAuthzStats = defineLayout({
   invalid: 'counter',
   /** Requests that filter_enabled exempts. */
   disabled: 'counter',
+  /** Denials and errors that shadow_mode does not enforce. */
+  shadow_denied: 'counter',
+  shadow_error: 'counter',
 });

@@ -19,7 +19,7 @@ import type { ChainedFilter, ConnectionManagerOptions, RouteSource } from '../..
 import { HostNormalizer } from '../../../../http/normalization/host-normalization.js';
 import { PathNormalizer } from '../../../../http/normalization/path-normalization.js';
 import { upgradeTypes } from '../../../../http/routing/actions/upgrade-types.js';
-import type { HttpChainContext, RouteFilters, WorkerContext } from '../../../factories.js';
+import type { HttpChainPlace, RouteFilters, WorkerContext } from '../../../factories.js';
 import { createAccessLoggers } from '../../../registry.js';
 import { chainFilters } from './chain-filters.js';
 import { DiscoveredFilter } from './discovered-filter.js';
@@ -43,7 +43,7 @@ const DEFAULT_MAX_HEADERS = 100;
 /** Creates the options. If a part cannot be created, closes the loggers and filters created so far and throws. */
 export function connectionManagerOptions(
   config: HttpConnectionManager,
-  chain: HttpChainContext,
+  chain: HttpChainPlace,
   context: WorkerContext,
   names: ChainNames,
 ): ConnectionManagerOptions {
@@ -61,7 +61,7 @@ export function connectionManagerOptions(
 /** Returns the options that need no closing. */
 function settings(
   config: HttpConnectionManager,
-  chain: HttpChainContext,
+  chain: HttpChainPlace,
   context: WorkerContext,
   accessLogs: readonly AccessLogger[],
 ): Omit<ConnectionManagerOptions, 'accessLogs' | 'chain' | 'filters' | 'terminal'> {
@@ -148,12 +148,12 @@ function routeSource(
 function createFilters(
   configs: readonly HttpFilter[],
   context: WorkerContext,
-  chain: HttpChainContext,
+  chain: HttpChainPlace,
   filters: ChainedFilter[],
 ): TerminalFilterFactory {
   for (const [index, filter] of configs.entries()) {
     const { typed_config: config, disabled: isDisabled = false } = filter;
-    const own = { ...chain, place: `${chain.place} filter ${index}` };
+    const own = { ...chain, place: `${chain.place} filter ${index}`, filterName: filter.name! };
     if (config === undefined) {
       filters.push({ factory: new DiscoveredFilter(filter, context, own), isDisabled });
       continue;

@@ -1,0 +1,67 @@
+// Waits for the body of a request, or its beginning, before the service is asked (with_request_body).
+
+import type { BufferSettings } from '../../../../config/generated/api.js';
+import type { Memory, StreamControl } from '../../../sdk.js';
+
+/** The compiled settings. */
+export interface BodyRules {
+  readonly maxBytes: number;
+  /** Of a longer body the service gets the beginning; otherwise the client gets 413. */
+  readonly mayBePartial: boolean;
+  /** The body need not be UTF-8. */
+  readonly isBinary: boolean;
+  readonly memory: Memory;
+}
+
+export interface RequestBody {
+  readonly bytes: Uint8Array;
+  readonly isPartial: boolean;
+  readonly isBinary: boolean;
+}
+
+export function bodyRules(config: BufferSettings | undefined, memory: Memory): BodyRules | undefined {
+  if (config === undefined) return undefined;
+  return {
+    maxBytes: config.max_request_bytes!,
+    mayBePartial: config.allow_partial_message ?? false,
+    isBinary: config.pack_as_bytes ?? false,
+    memory,
+  };
+}
+
+/** A body on its way. The stream holds its bytes. */
+export class BodyWait {
+  readonly #stream: StreamControl;
+  readonly #rules: BodyRules;
+
+  constructor(stream: StreamControl, rules: BodyRules) {
+    this.#stream = stream;
+    this.#rules = rules;
+    if (!rules.mayBePartial) stream.setRequestBufferLimit(rules.maxBytes);
+  }
+
+  /** Returns the body if this piece completes what the service gets; undefined: more is needed. The piece must be held. */
+  received(offset: number, length: number, endStream: boolean): RequestBody | undefined {
+    const { mayBePartial, maxBytes, memory } = this.#rules;
+    const held = this.#stream.heldRequestBytes();
+    const isLong = held + length >= maxBytes;
+    if (!endStream && !(mayBePartial && isLong)) return undefined;
+    // The stream refuses the piece.
+    if (!mayBePartial && held + length > maxBytes) return undefined;
+    const bytes = Buffer.concat([
+      this.#stream.readRequestBytes(),
+      memory.bytes.subarray(offset, offset + Math.max(0, Math.min(length, maxBytes - held))),
+    ]);
+    return this.#bodyOf(bytes, held + length);
+  }
+
+  /** Returns the body of a request that ends with trailers. */
+  complete(): RequestBody {
+    return this.#bodyOf(this.#stream.readRequestBytes(), this.#stream.heldRequestBytes());
+  }
+
+  #bodyOf(bytes: Uint8Array, length: number): RequestBody {
+    const { isBinary, maxBytes } = this.#rules;
+    return { bytes: bytes.subarray(0, maxBytes), isPartial: length > maxBytes, isBinary };
+  }
+}
