@@ -92,7 +92,7 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   #blockBytes = 0;
   #blockFrames = 0;
   #sectionFlags = 0;
-  /** Streams with queued bytes, in the order in which they get their turn. */
+  /** Streams with a queue that their windows allow to send, in the order in which they get their turn. */
   #firstWaiting: H2Stream | undefined;
   #lastWaiting: H2Stream | undefined;
 
@@ -215,11 +215,13 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   /** Resets streams whose message is complete, but whose peer accepts nothing of it for too long. */
   #checkQueues(now: number): number {
     const { flushTimeoutMs } = this.options;
-    if (flushTimeoutMs === 0 || this.#firstWaiting === undefined) return Number.POSITIVE_INFINITY;
-    let left = flushTimeoutMs;
+    let left = Number.POSITIVE_INFINITY;
+    if (flushTimeoutMs === 0) return left;
     for (const stream of this.streams.values()) {
-      if (!stream.isEndQueued || !stream.isWaiting) continue;
-      const bytes = stream.queue!.bytes;
+      if (stream.queue === undefined) continue;
+      left = Math.min(left, flushTimeoutMs);
+      if (!stream.isEndQueued) continue;
+      const { bytes } = stream.queue;
       if (stream.stuckBytes !== bytes) {
         stream.stuckBytes = bytes;
         stream.stuckSinceMs = now;
@@ -505,6 +507,7 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
         this.fail(ErrorCode.FlowControlError, 'SETTINGS: window overflow');
         return false;
       }
+      this.#linkReady(stream);
     }
     return true;
   }
@@ -525,6 +528,7 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
     if (increment === 0) return this.failStream(stream, ErrorCode.ProtocolError, CONNECTION_ERROR);
     stream.sendWindow += increment;
     if (stream.sendWindow > MAX_WINDOW) return this.failStream(stream, ErrorCode.FlowControlError, CONNECTION_ERROR);
+    this.#linkReady(stream);
     if (stream.isWaiting) this.#flushWaiting();
   }
 
@@ -733,51 +737,47 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
     if (length > 0 && !stream.queue.append(offset, length)) {
       return this.failStream(stream, ErrorCode.EnhanceYourCalm, CONNECTION_ERROR);
     }
-    if (!stream.isWaiting) this.#link(stream);
+    this.#linkReady(stream);
     this.#blockWriting(stream);
   }
 
-  #link(stream: H2Stream): void {
+  /**
+   * Adds a stream to those that wait for their turn, unless its own window stops it. Such streams are left out: a client could open a
+   * thousand of them, and each of its WINDOW_UPDATE frames would visit them all.
+   */
+  #linkReady(stream: H2Stream): void {
+    const { queue } = stream;
+    if (stream.isWaiting || queue === undefined || (stream.sendWindow <= 0 && !queue.isEmpty)) return;
+    const last = this.#lastWaiting;
     stream.isWaiting = true;
+    stream.previousWaiting = last;
     stream.nextWaiting = undefined;
-    if (this.#lastWaiting === undefined) this.#firstWaiting = stream;
-    else this.#lastWaiting.nextWaiting = stream;
+    if (last === undefined) this.#firstWaiting = stream;
+    else last.nextWaiting = stream;
     this.#lastWaiting = stream;
   }
 
   #unlink(stream: H2Stream): void {
+    const { previousWaiting: previous, nextWaiting: next } = stream;
+    if (previous === undefined) this.#firstWaiting = next;
+    else previous.nextWaiting = next;
+    if (next === undefined) this.#lastWaiting = previous;
+    else next.previousWaiting = previous;
     stream.isWaiting = false;
-    let before: H2Stream | undefined;
-    for (let each = this.#firstWaiting; each !== undefined; before = each, each = each.nextWaiting) {
-      if (each !== stream) continue;
-      if (before === undefined) this.#firstWaiting = each.nextWaiting;
-      else before.nextWaiting = each.nextWaiting;
-      if (this.#lastWaiting === each) this.#lastWaiting = before;
-      break;
-    }
-    stream.nextWaiting = undefined;
+    stream.previousWaiting = stream.nextWaiting = undefined;
   }
 
   /** Sends queued bytes, one frame of each stream in turn. */
   #flushWaiting(): void {
     let left = FLUSH_BYTES;
-    // The last stream that was found without a window: the round ends when it is reached again.
-    let stuck: H2Stream | undefined;
     while (!this.isBlocked && !this.isClosed && this.#firstWaiting !== undefined) {
-      const stream = this.#firstWaiting;
-      if (stream === stuck) return;
       if (left <= 0) return this.#requestTurn();
-      const sent = this.#flushFrame(stream);
-      left -= sent + 64;
-      if (!stream.isOpen || !stream.isWaiting) {
-        stuck = undefined;
-        continue;
-      }
-      if (sent > 0) stuck = undefined;
-      else stuck ??= stream;
+      const stream = this.#firstWaiting;
+      left -= this.#flushFrame(stream) + 64;
+      if (!stream.isWaiting) continue;
       if (this.#sendWindow <= 0) return;
       this.#unlink(stream);
-      this.#link(stream);
+      this.#linkReady(stream);
     }
   }
 

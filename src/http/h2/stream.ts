@@ -61,7 +61,8 @@ export abstract class H2Stream {
   isEndSent = false;
   /** The decoder was told to stop writing. */
   isBlocked = false;
-  /** Link of the connection's list of streams with a queue. */
+  /** Links of the connection's list of streams that may send from their queue. */
+  previousWaiting: H2Stream | undefined;
   nextWaiting: H2Stream | undefined;
   isWaiting = false;
   /** Bytes of the queue when its progress was last observed, and when that was (monotonic). */

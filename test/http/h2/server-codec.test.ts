@@ -156,6 +156,28 @@ t.test('a body is sent as the windows of stream and connection allow', (t) => {
   t.end();
 });
 
+t.test('streams without a window wait aside until they get one', (t) => {
+  const peer = new ServerPeer();
+  const ids = Array.from({ length: 300 }, (_, i) => 1 + 2 * i);
+  peer.receive(settings([4, 0]), ...ids.map((id) => peer.frames.request(id)));
+  peer.turn(() => {
+    for (const stream of peer.streams) stream.respond([], 'abc');
+  });
+  peer.sent();
+  peer.receive(windowUpdate(0, 1), windowUpdate(301, 1), windowUpdate(599, 9), windowUpdate(1, 2));
+  t.same(peer.sent(), ['Data 301 a', 'Data 599 abc end', 'Data 1 ab'], 'each gets its own window');
+  peer.receive(resetFrame(303), settings([4, 2]));
+  const sent = peer.sent();
+  t.equal(sent.filter((line) => /^Data \d+ ab$/.test(line)).length, 296, 'a larger initial window reaches all others');
+  t.same(
+    sent.filter((line) => line.endsWith('end')),
+    ['Data 1 c end', 'Data 301 bc end'],
+  );
+  peer.receive(settings([4, 0]), windowUpdate(5, 2), settings([4, 1]));
+  t.same(peer.sent(), ['Settings ack', 'Settings ack', 'Data 5 c end'], 'negative windows count');
+  t.equal(peer.end(), 0);
+  t.end();
+});
 t.test('streams share the window of the connection frame by frame', (t) => {
   const peer = new ServerPeer();
   peer.receive(settings([4, 1_000_000]), peer.frames.request(1), peer.frames.request(3));
