@@ -11,6 +11,7 @@ import { Arena, NO_BLOCK } from './arena/arena.js';
 import { CHUNK_BYTES, CHUNK_SHIFT } from './arena/chunk-pool.js';
 import { PageReturn } from './arena/page-return.js';
 import { Pressure } from './arena/pressure.js';
+import { OutsideMemory } from './outside-memory.js';
 
 export { NO_BLOCK } from './arena/arena.js';
 
@@ -66,6 +67,8 @@ export interface MemoryUse {
   readonly used: number;
   /** Unsent bytes that the shim holds. */
   readonly unsent: number;
+  /** Bytes reserved outside of the arena. */
+  readonly outside: number;
   /** Upper bound of the arena's resident pages: touched and not returned to the kernel. */
   readonly resident: number;
   /** Allocations that got a block of another size than requested. */
@@ -88,6 +91,8 @@ export class Memory {
   /** How close the arena is to its limit. */
   readonly pressure: Pressure;
   readonly pageReturn: PageReturn;
+  /** May be half as much as the arena. */
+  readonly outside: OutsideMemory;
 
   /** The same bytes as a Buffer. */
   readonly #buffer: Latin1Buffer;
@@ -109,6 +114,7 @@ export class Memory {
     this.#arena = new Arena(this.#scratchEnd, chunks);
     this.pressure = new Pressure(this.#arena.chunks);
     this.pageReturn = new PageReturn(this.#arena);
+    this.outside = new OutsideMemory(layout.arenaBytes / 2);
     const buffer = new SharedArrayBuffer(this.#scratchEnd + (chunks << CHUNK_SHIFT));
     this.bytes = new Uint8Array(buffer);
     this.view = new DataView(buffer);
@@ -246,9 +252,10 @@ export class Memory {
       limit: chunks.count * CHUNK_BYTES,
       used: this.#arena.bytesAllocated(),
       unsent: this.pressure.unsent * CHUNK_BYTES,
+      outside: this.outside.reserved,
       resident: (chunks.inUse + chunks.touched) * CHUNK_BYTES,
       fallbacks: this.#fallbacks,
-      refusals: this.#refusals,
+      refusals: this.#refusals + this.outside.refusals,
     };
   }
 

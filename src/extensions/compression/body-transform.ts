@@ -2,11 +2,15 @@
 // copied to the stream; at most MAX_PENDING_BYTES wait there, and while the next hop is blocked the stream makes nothing.
 
 import type { Transform } from 'node:stream';
-import type { HeaderBlock, StreamControl } from '../sdk.js';
+import type { HeaderBlock, Memory, StreamControl } from '../sdk.js';
 import type { CompressionLibrary } from './library.js';
 
 /** A whole body up to this length is compressed at once, in a fraction of a millisecond. */
 const MAX_SHORT_BYTES = 16 * 1024;
+
+/** Memory that grows is reserved in steps of this size. */
+const GROWTH_STEP = 256 * 1024;
+const NO_BYTES = new Uint8Array(0);
 
 /** Above this much input that the stream has not taken, no more is read. */
 const MAX_PENDING_BYTES = 64 * 1024;
@@ -41,10 +45,14 @@ export function responseBody(stream: StreamControl): TransformedBody {
 }
 
 export interface TransformOptions {
+  /** Counts the memory of the stream. */
+  readonly outside: Memory['outside'];
   /** The output may be at most this many times as long as the input. */
   readonly maxRatio?: number;
   /** Called for input that is not valid, or longer output. The filter must end the message. */
   onInvalid(reason: string): void;
+  /** Called when there is no memory for the stream, unless reserve() has reserved it. The filter must end the message. */
+  onShortage?(): void;
   /** Called with the length of a piece of output before it is passed on. */
   onOutput(bytes: number): void;
   /** Called when the whole body has been passed on, before its end is. */
@@ -63,6 +71,8 @@ export class BodyTransform {
   /** Undefined until there is input. */
   #transform: Transform | undefined;
   #isBlocked: boolean;
+  /** Bytes of `outside`. */
+  #reserved = 0;
   #written = 0;
   #pending = 0;
   #passed = 0;
@@ -85,12 +95,18 @@ export class BodyTransform {
     this.#isBlocked = isBlocked;
   }
 
+  /** Reserves the memory of the stream in advance. Returns false if there is none: the body must not be transformed. */
+  reserve(): boolean {
+    return this.#reserve(this.#library.memoryBytes(NO_BYTES));
+  }
+
   /** Takes a copy of the bytes. */
   write(bytes: Uint8Array, isLast: boolean): void {
     if (this.#isOver) return;
     const { length } = bytes;
     if (isLast && this.#transform === undefined && length <= MAX_SHORT_BYTES && this.#compressShort(bytes)) return;
     if (length > 0 && !this.#isOutputComplete) {
+      if (!this.#hasMemory(bytes)) return this.#onShortage();
       this.#written += length;
       this.#pending += length;
       if (this.#pending > MAX_PENDING_BYTES) this.#body.pause();
@@ -103,7 +119,8 @@ export class BodyTransform {
     if (this.#isOver) return;
     this.#isInputComplete = true;
     if (this.#isOutputComplete) this.#finish();
-    else this.#start().end();
+    else if (this.#hasMemory(NO_BYTES)) this.#start().end();
+    else this.#onShortage();
   }
 
   /** Called when the next hop is blocked, and when it can take more. */
@@ -119,12 +136,49 @@ export class BodyTransform {
 
   destroy(): void {
     this.#isOver = true;
-    this.#transform?.destroy();
+    if (this.#transform === undefined) this.#release();
+    else this.#transform.destroy();
   }
+
+  // ── Memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Reserves the memory of a stream that begins with `input`, unless it has it. Returns false if there is none. */
+  #hasMemory(input: Uint8Array): boolean {
+    return this.#reserved > 0 || this.#reserve(this.#library.memoryBytes(input));
+  }
+
+  #reserve(bytes: number): boolean {
+    if (!this.#options.outside.reserve(bytes)) return false;
+    this.#reserved += bytes;
+    return true;
+  }
+
+  /** Reserves what grows with the output. Returns false if there is none. */
+  #grow(): boolean {
+    const { growthBytes = 0, memoryBytes } = this.#library;
+    if (growthBytes === 0) return true;
+    const missing = memoryBytes(NO_BYTES) + Math.min(this.#passed, growthBytes) - this.#reserved;
+    return missing <= 0 || this.#reserve(Math.ceil(missing / GROWTH_STEP) * GROWTH_STEP);
+  }
+
+  #release(): void {
+    this.#options.outside.release(this.#reserved);
+    this.#reserved = 0;
+  }
+
+  #onShortage(): void {
+    this.#options.outside.refusals++;
+    this.destroy();
+    this.#body.resume();
+    this.#options.onShortage?.();
+  }
+
+  // ── The stream ───────────────────────────────────────────────────────────────────────────────────────────────────
 
   #start(): Transform {
     if (this.#transform !== undefined) return this.#transform;
     const transform = this.#library.create();
+    transform.once('close', () => this.#release());
     transform.on('data', (bytes: Buffer) => this.#run(() => this.#onData(bytes)));
     transform.on('end', () => this.#run(() => this.#onEnd()));
     transform.on('error', ({ message }) => this.#run(() => this.#onInvalid(message)));
@@ -154,6 +208,7 @@ export class BodyTransform {
     this.#passed += bytes.length;
     const { maxRatio = Number.POSITIVE_INFINITY } = this.#options;
     if (this.#passed > this.#written * maxRatio) return this.#onInvalid(`it is over ${maxRatio} times as long`);
+    if (!this.#grow()) return this.#onShortage();
     this.#options.onOutput(bytes.length);
     this.#body.pass(bytes);
   }
@@ -169,6 +224,7 @@ export class BodyTransform {
 
   #finish(): void {
     this.#isOver = true;
+    if (this.#transform === undefined) this.#release();
     this.#options.onEnd?.(this.#body);
     this.#body.continue();
   }

@@ -14,6 +14,7 @@ import {
   DEFAULT_CHUNK_BYTES,
   DEFAULT_MAX_RATIO,
   type DecompressionLibrary,
+  STREAM_BYTES,
 } from './library.js';
 
 export const BROTLI_COMPRESSOR = 'envoy.extensions.compression.brotli.compressor.v3.Brotli';
@@ -53,10 +54,12 @@ export function brotliCompression(config: Brotli): CompressionLibrary {
       ),
     },
   };
+  const memoryBytes = STREAM_BYTES + encoderBytes(config.quality ?? 3, config.window_bits ?? 18);
   return {
     encoding: 'br',
     statName: 'brotli',
     create: () => createBrotliCompress(options),
+    memoryBytes: () => memoryBytes,
     ...((config.quality ?? 3) <= MAX_QUICK_QUALITY && { compressShort: (bytes) => brotliCompressSync(bytes, options) }),
   };
 }
@@ -77,7 +80,26 @@ export function brotliDecompression(config: DecompressorBrotli): DecompressionLi
     maxRatio: DEFAULT_MAX_RATIO,
     errorStat: 'brotli_error',
     create: () => createBrotliDecompress(options),
+    memoryBytes: (input) => STREAM_BYTES + DECODER_BYTES + (input.length === 0 ? 0 : windowBytes(input[0]!)),
   };
+}
+
+/** Tables of the decoder. */
+const DECODER_BYTES = 128 * 1024;
+
+/** Returns the window that a stream announces with its first byte (RFC 7932, section 9.1). A few bytes of input can fill it. */
+function windowBytes(first: number): number {
+  if ((first & 1) === 0) return 1 << 16;
+  const large = (first >> 1) & 7;
+  if (large !== 0) return 1 << (17 + large);
+  const small = (first >> 4) & 7;
+  return 1 << (small === 0 ? 17 : 8 + small);
+}
+
+/** Two windows of input, and tables that grow with the quality. Measured. */
+function encoderBytes(quality: number, windowBits: number): number {
+  const tables = quality < 5 ? 1 : quality < 10 ? 4 : 16;
+  return (2 << windowBits) + (tables << 20);
 }
 
 /** Higher qualities take ten times as long and more. */

@@ -13,6 +13,7 @@ import {
   DEFAULT_CHUNK_BYTES,
   DEFAULT_MAX_RATIO,
   type DecompressionLibrary,
+  STREAM_BYTES,
 } from './library.js';
 
 export const GZIP_COMPRESSOR = 'envoy.extensions.compression.gzip.compressor.v3.Gzip';
@@ -71,6 +72,8 @@ export function gzipCompression(config: Gzip): CompressionLibrary {
     encoding: 'gzip',
     statName: 'gzip',
     create: () => createGzip(options),
+    // As zlib.h computes it.
+    memoryBytes: () => STREAM_BYTES + (1 << (options.windowBits! + 2)) + (1 << (options.memLevel! + 9)),
     compressShort: (bytes) => gzipSync(bytes, options),
   };
 }
@@ -87,6 +90,7 @@ export function gzipDecompression(config: DecompressorGzip): DecompressionLibrar
     maxRatio: config.max_inflate_ratio ?? DEFAULT_MAX_RATIO,
     errorStat: 'zlib_data_error',
     create: () => createGunzip(options),
+    memoryBytes: () => STREAM_BYTES + (1 << options.windowBits!),
   };
 }
 

@@ -9,6 +9,10 @@ export interface CompressionLibrary {
   readonly statName: string;
   /** Returns a stream for one body. What is written to it is passed on at once, not only at the end. */
   create(): Transform;
+  /** Returns the bytes that a stream needs beyond its input and output, about. `input`: its beginning, at least one byte if there is any. */
+  memoryBytes(input: Uint8Array): number;
+  /** The memory grows with the output by up to this number of bytes. */
+  readonly growthBytes?: number;
   /** Compresses a short body at once, which costs less than a stream; absent where it could take long. */
   compressShort?(bytes: Uint8Array): Uint8Array;
 }
@@ -19,6 +23,9 @@ export interface DecompressionLibrary extends CompressionLibrary {
   /** The counter of bodies that are not valid. */
   readonly errorStat: string;
 }
+
+/** The memory of a stream of Node, with its output. */
+export const STREAM_BYTES = 48 * 1024;
 
 /** Bytes of a piece of output. Envoy's default of 4096 would cost more steps than it saves memory. */
 export const DEFAULT_CHUNK_BYTES = 16 * 1024;

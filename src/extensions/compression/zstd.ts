@@ -9,6 +9,7 @@ import {
   DEFAULT_CHUNK_BYTES,
   DEFAULT_MAX_RATIO,
   type DecompressionLibrary,
+  STREAM_BYTES,
 } from './library.js';
 
 export const ZSTD_COMPRESSOR = 'envoy.extensions.compression.zstd.compressor.v3.Zstd';
@@ -66,6 +67,11 @@ const ZSTD_E_FLUSH = 1;
 const ZSTD_C_COMPRESSION_LEVEL = 100;
 const ZSTD_C_STRATEGY = 107;
 const ZSTD_C_CHECKSUM_FLAG = 201;
+const ZSTD_D_WINDOW_LOG_MAX = 100;
+/** RFC 9659: bodies with larger windows must not be sent, and need not be decoded. zstd itself would take 128 MiB for one. */
+const MAX_WINDOW_LOG = 23;
+/** A block and tables of the decoder. Its window is filled as its output is made. */
+const DECODER_BYTES = 384 * 1024;
 
 function reportOldNode(report: Report): void {
   if (node.createZstdCompress !== undefined) return;
@@ -83,17 +89,35 @@ export function zstdCompression(config: Zstd): CompressionLibrary {
       ...(strategy === 0 ? {} : { [ZSTD_C_STRATEGY]: strategy }),
     },
   };
-  return { encoding: 'zstd', statName: 'zstd', create: () => node.createZstdCompress!(options) };
+  const memoryBytes = STREAM_BYTES + encoderBytes(config.compression_level || DEFAULT_LEVEL);
+  return {
+    encoding: 'zstd',
+    statName: 'zstd',
+    create: () => node.createZstdCompress!(options),
+    memoryBytes: () => memoryBytes,
+  };
+}
+
+/** Measured. */
+function encoderBytes(level: number): number {
+  const megabytes = level < 3 ? 2 : level < 6 ? 4 : level < 10 ? 16 : level < 16 ? 72 : level < 20 ? 96 : 768;
+  return megabytes << 20;
 }
 
 export function zstdDecompression(config: DecompressorZstd): DecompressionLibrary {
-  const options = { chunkSize: config.chunk_size ?? DEFAULT_CHUNK_BYTES, flush: ZSTD_E_FLUSH };
+  const options = {
+    chunkSize: config.chunk_size ?? DEFAULT_CHUNK_BYTES,
+    flush: ZSTD_E_FLUSH,
+    params: { [ZSTD_D_WINDOW_LOG_MAX]: MAX_WINDOW_LOG },
+  };
   return {
     encoding: 'zstd',
     statName: 'zstd',
     maxRatio: DEFAULT_MAX_RATIO,
     errorStat: 'zstd_generic_error',
     create: () => node.createZstdDecompress!(options),
+    memoryBytes: () => STREAM_BYTES + DECODER_BYTES,
+    growthBytes: 1 << MAX_WINDOW_LOG,
   };
 }
 

@@ -7,6 +7,7 @@ export const BufferMemoryStats = defineLayout({
   buffer_memory_limit: 'gauge',
   buffer_memory_used: 'gauge',
   buffer_memory_unsent: 'gauge',
+  buffer_memory_outside: 'gauge',
   buffer_memory_resident: 'gauge',
   buffer_memory_fallbacks: 'counter',
   buffer_memory_waits: 'counter',

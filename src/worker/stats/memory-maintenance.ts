@@ -54,6 +54,7 @@ export class MemoryMaintenance {
     scope.set(at.buffer_memory_limit, use.limit);
     scope.set(at.buffer_memory_used, use.used);
     scope.set(at.buffer_memory_unsent, use.unsent);
+    scope.set(at.buffer_memory_outside, use.outside);
     scope.set(at.buffer_memory_resident, use.resident);
     scope.add(at.buffer_memory_fallbacks, use.fallbacks - this.#fallbacks);
     scope.add(at.buffer_memory_waits, waits - this.#waits);

@@ -35,6 +35,7 @@ export async function startCompression(
   program: ProxyProgram,
   chains: Record<string, Config[]>,
   routes: Config[] = [],
+  args: string[] = [],
 ): Promise<CompressionSetup> {
   const requests: ReceivedRequest[] = [];
   const host = await startUpstream(t, (request, response) => {
@@ -51,6 +52,7 @@ export async function startCompression(
   });
   const proxy = await startProxy(t, {
     ...program,
+    ...(args.length > 0 && { args }),
     listeners: Object.fromEntries(
       Object.entries(chains).map(([name, filters]) => [
         name,

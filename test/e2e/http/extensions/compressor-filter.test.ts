@@ -249,3 +249,26 @@ t.test('a client that reads slowly stops the host', async (t) => {
   const { text } = await client.readToEnd();
   t.ok(text.length > noise.length);
 });
+
+t.test('without memory for compression, a response is sent as it is', async (t) => {
+  const setup = await startCompression(
+    t,
+    { command: undefined },
+    { main: [compressor('brotli', {}, { window_bits: 22 })] },
+    [],
+    ['-l', 'warning', '--worker-buffer-memory-mb', '16'],
+  );
+  const { proxy } = setup;
+  const noise = randomBytes(32 << 20);
+  setup.answer = { parts: [noise, ''] };
+  const client = await connectRaw(t, proxy.port);
+  client.socket.pause();
+  client.write('GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\naccept-encoding: br\r\n\r\n');
+  await proxy.baton.waitForStats({ 'http.main.compressor.brotli.brotli.compressed': 1 });
+  setup.answer = {};
+  const plain = await proxy.get('/', accept('br'));
+  t.match(plain, { status: 200, body: TEXT, headers: { 'content-encoding': undefined, vary: 'Accept-Encoding' } });
+  client.socket.resume();
+  t.match((await client.readToEnd()).text.slice(0, 1000), /content-encoding: br\r\n/);
+  t.match(await proxy.get('/', accept('br')), { headers: { 'content-encoding': 'br' } });
+});

@@ -2,10 +2,10 @@
 // Envoy passes on what it could decompress, as if it were complete.
 
 import { randomBytes } from 'node:crypto';
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
+import { brotliCompressSync, constants, deflateSync, gzipSync } from 'node:zlib';
 import t from 'tap';
 import { besideEnvoy } from '../../harness/envoy.js';
-import { connectRaw } from '../../harness/index.js';
+import { connectRaw, waitFor } from '../../harness/index.js';
 import { request2 } from '../h2/http2-client.js';
 import { dechunk, parseMessage } from '../message.js';
 import { decompressor, startCompression, stillStat, TEXT } from './compression-peers.js';
@@ -165,6 +165,36 @@ t.test('a response that is not valid, or a bomb, is cut off', async (t) => {
   }
   setup.answer = {};
   t.match(await setup.proxy.get('/'), { status: 200, body: TEXT });
+});
+
+t.test('the memory of decompression is bounded', async (t) => {
+  const { proxy } = await startCompression(
+    t,
+    { command: undefined },
+    { br: [decompressor('brotli')], gzip: [decompressor('gzip')] },
+    [],
+    ['-l', 'warning', '--worker-buffer-memory-mb', '16'],
+  );
+  const { baton } = proxy;
+  const outside = () => baton.stat('server.worker_0.buffer_memory_outside');
+  // Its first byte announces a window of 4 MiB; half of 16 MB may be used.
+  const body = brotliCompressSync(randomBytes(3000), { params: { [constants.BROTLI_PARAM_LGWIN]: 22 } });
+  const client = await connectRaw(t, proxy.port);
+  client.write(
+    `POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-encoding: br\r\ncontent-length: ${body.length}\r\n\r\n`,
+  );
+  client.write(body.subarray(0, 100));
+  await waitFor(async () => ((await outside()) ?? 0) > 4 << 20, { what: 'the memory to be counted' });
+  const post = (listener: string, bytes: Buffer) =>
+    proxy.on(listener, '/', { method: 'POST', body: bytes, headers: { 'content-encoding': listener } });
+  t.match(await post('br', body), { status: 503, body: 'no memory for decompression' });
+  t.match(await post('br', brotliCompressSync(TEXT)), { status: 503 }, 'a window of the same size');
+  t.match(await post('gzip', gzip), { status: 200 }, 'a small window');
+  client.write(body.subarray(100));
+  t.match((await client.readToEnd()).text, /^HTTP\/1.1 200 /);
+  t.match(await post('br', body), { status: 200 });
+  await waitFor(async () => (await outside()) === 0, { what: 'the memory to be released' });
+  t.equal(await baton.stat('server.worker_0.buffer_memory_refusals'), 2);
 });
 
 t.test('mutated bodies do no harm', async (t) => {

@@ -86,14 +86,17 @@ export class CompressorFilter implements HttpFilter {
     if (this.#isResponseEnabled && (this.#route?.removesAcceptEncoding ?? this.#rules.removesAcceptEncoding))
       headers.remove(ACCEPT_ENCODING);
     const { requestBodies } = this.#stats;
-    if (request === undefined || !this.#compressesRequest(headers, request, endStream)) {
+    this.#request =
+      request !== undefined && this.#compressesRequest(headers, request, endStream)
+        ? this.#transform(requestBodies, BodyStats.at, true)
+        : undefined;
+    if (this.#request === undefined) {
       requestBodies.increment(BodyStats.at.not_compressed);
       return HeadersStatus.Continue;
     }
     headers.remove(CONTENT_LENGTH);
     headers.add(CONTENT_ENCODING, this.#library.encoding);
     requestBodies.increment(BodyStats.at.compressed);
-    this.#request = this.#transform(requestBodies, BodyStats.at, true);
     return HeadersStatus.Continue;
   }
 
@@ -126,7 +129,10 @@ export class CompressorFilter implements HttpFilter {
   encodeHeaders(headers: HeaderBlock, endStream: boolean): HeadersStatus {
     this.#memory = headers.memory;
     const { responseBodies, responseBodySlots: slots } = this.#stats;
-    if (!this.#compressesResponse(headers, endStream)) {
+    this.#response = this.#compressesResponse(headers, endStream)
+      ? this.#transform(responseBodies, slots, false)
+      : undefined;
+    if (this.#response === undefined) {
       responseBodies.increment(slots.not_compressed);
       return HeadersStatus.Continue;
     }
@@ -136,7 +142,6 @@ export class CompressorFilter implements HttpFilter {
     headers.remove(CONTENT_LENGTH);
     headers.add(CONTENT_ENCODING, this.#library.encoding);
     responseBodies.increment(slots.compressed);
-    this.#response = this.#transform(responseBodies, slots, false);
     return HeadersStatus.Continue;
   }
 
@@ -229,13 +234,15 @@ export class CompressorFilter implements HttpFilter {
     return false;
   }
 
-  #transform(stats: Scope, slots: BodySlots, isRequest: boolean): BodyTransform {
+  /** Returns undefined if there is no memory: the body is passed on as it is. */
+  #transform(stats: Scope, slots: BodySlots, isRequest: boolean): BodyTransform | undefined {
     const stream = this.#stream;
-    return new BodyTransform(
+    const transform = new BodyTransform(
       this.#library,
       (act) => stream.run(act),
       isRequest ? requestBody(stream) : responseBody(stream),
       {
+        outside: this.#memory.outside,
         onOutput: (bytes) => stats.add(slots.total_compressed_bytes, bytes),
         // Only a shortage of memory ends here.
         onInvalid: () =>
@@ -248,6 +255,7 @@ export class CompressorFilter implements HttpFilter {
       },
       isRequest ? this.#isRequestBlocked : this.#isResponseBlocked,
     );
+    return transform.reserve() ? transform : undefined;
   }
 
   #write(

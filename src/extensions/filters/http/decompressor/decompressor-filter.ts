@@ -60,8 +60,12 @@ export class DecompressorFilter implements HttpFilter {
     this.#stream = stream;
     this.#rules = rules;
     const run = (act: () => void) => stream.run(act);
-    this.#request = new DecompressedBody(rules, rules.request, run, requestBody(stream), () => this.#refuse(400));
-    this.#response = new DecompressedBody(rules, rules.response, run, responseBody(stream), () => this.#refuse(502));
+    this.#request = new DecompressedBody(rules, rules.request, run, requestBody(stream), (isShortage) =>
+      this.#refuse(isShortage ? 503 : 400),
+    );
+    this.#response = new DecompressedBody(rules, rules.response, run, responseBody(stream), (isShortage) =>
+      this.#refuse(isShortage ? 503 : 502),
+    );
   }
 
   decodeHeaders(headers: HeaderBlock, endStream: boolean): HeadersStatus {
@@ -122,6 +126,7 @@ export class DecompressorFilter implements HttpFilter {
 
   /** A response whose head has been sent is cut off. */
   #refuse(status: number): void {
+    if (status === 503) return this.#stream.sendLocalReply(NO_MEMORY);
     const { encoding } = this.#rules.library;
     this.#stream.sendLocalReply({
       status,
@@ -132,13 +137,20 @@ export class DecompressorFilter implements HttpFilter {
   }
 }
 
+const NO_MEMORY = {
+  status: 503,
+  body: 'no memory for decompression',
+  details: 'decompression_overload',
+  flags: ResponseFlag.OverloadManager,
+};
+
 /** The body of one direction. */
 class DecompressedBody {
   readonly #rules: DecompressorRules;
   readonly #direction: DirectionRules;
   readonly #run: (act: () => void) => void;
   readonly #body: TransformedBody;
-  readonly #refuse: () => void;
+  readonly #refuse: (isShortage: boolean) => void;
   #memory!: Memory;
   #transform: BodyTransform | undefined;
   #isBlocked = false;
@@ -152,7 +164,7 @@ class DecompressedBody {
     direction: DirectionRules,
     run: (act: () => void) => void,
     body: TransformedBody,
-    refuse: () => void,
+    refuse: (isShortage: boolean) => void,
   ) {
     this.#rules = rules;
     this.#direction = direction;
@@ -214,6 +226,7 @@ class DecompressedBody {
   #newTransform(): BodyTransform {
     const { library } = this.#rules;
     const options: TransformOptions = {
+      outside: this.#memory.outside,
       maxRatio: library.maxRatio,
       onOutput: (bytes) => {
         this.#uncompressedBytes += bytes;
@@ -221,8 +234,9 @@ class DecompressedBody {
       },
       onInvalid: () => {
         this.#rules.invalidBodies().increment();
-        this.#refuse();
+        this.#refuse(false);
       },
+      onShortage: () => this.#refuse(true),
       onEnd: (body) => this.#addTrailers(this.#trailers ?? body.addTrailers()),
     };
     return new BodyTransform(library, this.#run, this.#body, options, this.#isBlocked);
