@@ -30,6 +30,9 @@ const PACKAGE = join(packagePath(), sep);
 const COMPILED = join(PACKAGE, 'dist', sep);
 const DIRECTORY = join(programDirectory(), sep);
 
+/** The part of their path that files of the bundled program share in every installation. */
+const PROGRAM = join(sep, 'dist', 'baton', sep);
+
 /** Numbers per run. */
 const RUN = 3;
 
@@ -38,7 +41,7 @@ const read = new Map<string, SourceLines | undefined>();
 
 /** Returns the place in the source. `url`: a file URL, a path, or another name that V8 gives a script, which is kept. */
 export function sourcePlace(url: string, line: number): SourcePlace {
-  const path = url.startsWith('file:') ? fileURLToPath(url) : url;
+  const path = ofThisPackage(url.startsWith('file:') ? fileURLToPath(url) : url);
   const lines = path.startsWith(DIRECTORY) ? linesOf(path) : undefined;
   const at = lines === undefined ? -1 : runAt(lines.runs, line);
   if (lines === undefined || at < 0) return { file: belowPackage(path), line };
@@ -81,6 +84,12 @@ function runAt(runs: readonly number[], line: number): number {
     else high = middle;
   }
   return (low - 1) * RUN;
+}
+
+/** A code cache names the files of the program as they were when it was written: the package may have moved since. */
+function ofThisPackage(path: string): string {
+  const at = path.startsWith(DIRECTORY) ? -1 : path.lastIndexOf(PROGRAM);
+  return at < 0 ? path : join(DIRECTORY, path.slice(at + PROGRAM.length));
 }
 
 function belowPackage(path: string): string {

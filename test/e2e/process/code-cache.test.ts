@@ -67,6 +67,11 @@ function install(t: Test) {
   };
 }
 
+t.test('a program that has moved with its caches logs the places in its source', async (t) => {
+  const { stderr } = install(t).run('-c', '/nonexistent.yaml', '--mode', 'validate');
+  t.match(stderr, /\[critical\]\[main\] \[src\/cli\/run\.ts:\d+\]/);
+});
+
 t.test('a program that was changed after its cache was written runs as changed', async (t) => {
   const copy = install(t);
   const file = copy.files('dist/baton').find((path) => /\/cli-run-[^/]+\.js$/.test(path))!;
