@@ -374,6 +374,7 @@ function buildWorker(): FakeTransport {
     extensions,
     headerBlocks: new HeaderBlockPool(io.memory),
     identity: { ip: '10.0.0.1', cluster: '', node: '', zone: '' },
+    defaultTracer: undefined,
     node: {},
     port: (name) => ports.port(name),
     scope: (prefix) => stats.scope(scopes.get(prefix)!),

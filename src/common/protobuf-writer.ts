@@ -52,6 +52,24 @@ export class ProtobufWriter {
     this.#length = this.#buffer.writeDoubleLE(value, this.#length);
   }
 
+  fixed32(field: number, value: number): void {
+    this.#tag(field, 5);
+    this.#length = this.#buffer.writeUInt32LE(value, this.#length);
+  }
+
+  fixed64(field: number, value: bigint): void {
+    this.#tag(field, 1);
+    this.#length = this.#buffer.writeBigUInt64LE(value, this.#length);
+  }
+
+  /** Writes an int64, which may be negative. */
+  int64(field: number, value: bigint): void {
+    this.#tag(field, 0);
+    let rest = BigInt.asUintN(64, value);
+    for (; rest >= 128n; rest >>= 7n) this.#buffer[this.#length++] = Number(rest & 127n) | 128;
+    this.#buffer[this.#length++] = Number(rest);
+  }
+
   string(field: number, text: string): void {
     const bytes = Buffer.byteLength(text);
     this.#tag(field, 2);

@@ -12,6 +12,7 @@ import type { LocalIdentity } from '../http/headers/edge/forwarding-headers.js';
 import type { HeaderBlockPool } from '../http/headers/header-block.js';
 import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js';
 import type { RouteFilter } from '../http/routing/tables/route-table.js';
+import type { Tracer } from '../http/tracing/tracer.js';
 import type { Timers } from '../io/time/timing-wheel.js';
 import type { ListenerFilter } from '../listener/listener-filter.js';
 import type { NetworkFilterFactory, TerminalNetworkFilter } from '../listener/network-filter.js';
@@ -101,6 +102,15 @@ export interface AccessLoggerExtension<C = unknown> extends Extension<C> {
   createOnPrimary?(config: C, context: PrimaryLogContext): AccessLogger;
 }
 
+/** A tracer: makes the spans of requests and reports them. */
+export interface TracerExtension<C = unknown> extends Extension<C> {
+  readonly category: 'envoy.tracers';
+  /** Returns the scopes whose stats must exist before traffic. */
+  scopes?(config: C): ScopeRequest[];
+  /** Called once for each worker and configuration: connection managers with the same one share the tracer. */
+  createOnWorker(config: C, context: WorkerContext): Tracer;
+}
+
 /** What an access logger on the primary gets. */
 export interface PrimaryLogContext {
   readonly accessLogFiles: AccessLogFiles;
@@ -120,6 +130,8 @@ export interface NamedExtension extends Extension {
     | 'envoy.request_id'
     | 'envoy.resource_monitors'
     | 'envoy.retry_host_predicates'
+    | 'envoy.tracers.opentelemetry.resource_detectors'
+    | 'envoy.tracers.opentelemetry.samplers'
     | 'envoy.transport_sockets.downstream'
     | 'envoy.transport_sockets.upstream'
     | 'envoy.upstream_options';
@@ -149,7 +161,8 @@ export type AnyExtension =
   | TerminalNetworkFilterExtension
   | HttpFilterExtension
   | TerminalHttpFilterExtension
-  | AccessLoggerExtension;
+  | AccessLoggerExtension
+  | TracerExtension;
 
 /** Finds the extension that a typed_config configures. Throws if it is not of the requested kind. */
 export interface ExtensionFinder {
@@ -159,6 +172,7 @@ export interface ExtensionFinder {
   /** Returns whether this build has the HTTP filter that the message configures. */
   hasHttpFilter(config: Any): boolean;
   accessLogger(config: Any): AccessLoggerExtension;
+  tracer(config: Any): TracerExtension;
   statsSink(config: Any): StatsSinkExtension;
 }
 
@@ -330,6 +344,8 @@ export interface WorkerContext extends UpstreamThread {
   readonly extensions: ExtensionFinder;
   readonly headerBlocks: HeaderBlockPool;
   readonly identity: LocalIdentity;
+  /** The tracer of connection managers that configure none (Bootstrap.tracing). */
+  readonly defaultTracer: Any | undefined;
   /** The node that this server reports of itself. */
   readonly node: Node;
   /** Opens the port `name`, which leads to the primary's port of the same name. */
@@ -389,6 +405,8 @@ export interface ListenerIdentity {
 export interface ChainIdentity extends ListenerIdentity {
   /** For logs. */
   readonly names: ChainNames;
+  /** The listener's traffic_direction is OUTBOUND. */
+  readonly isOutbound: boolean;
   /** Number of the chain. A changed chain gets a new number. */
   readonly chain: number;
   /**

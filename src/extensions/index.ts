@@ -53,6 +53,7 @@ import { hystrixSink } from './stat-sinks/hystrix/index.js';
 import { metricsServiceSink } from './stat-sinks/metrics-service/index.js';
 import { openTelemetrySink } from './stat-sinks/open-telemetry/index.js';
 import { statsdSink } from './stat-sinks/statsd/index.js';
+import { openTelemetryParts, openTelemetryTracer } from './tracers/open-telemetry/index.js';
 import { downstreamTls, upstreamTls } from './transport-sockets/tls/index.js';
 
 export const EXTENSIONS: readonly AnyExtension[] = [
@@ -111,6 +112,8 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   metricsServiceSink,
   openTelemetrySink,
   statsdSink,
+  openTelemetryTracer,
+  ...openTelemetryParts,
   downstreamTls,
   upstreamTls,
   ...NAMED,

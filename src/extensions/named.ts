@@ -11,10 +11,6 @@ const RAW_BUFFER = {
   typeUrls: ['type.googleapis.com/envoy.extensions.transport_sockets.raw_buffer.v3.RawBuffer'],
 };
 
-const ONLY_TRACING = accepted(
-  'it controls the sampling of traces; tracing is not implemented, and request IDs are not changed for it',
-);
-
 export const NAMED: readonly NamedExtension[] = [
   // %METADATA% and %REQ_WITHOUT_QUERY% are available in every format, whether a format names their extensions or not.
   {
@@ -111,15 +107,15 @@ export const NAMED: readonly NamedExtension[] = [
     name: 'envoy.regex_engines.google_re2',
     typeUrls: ['type.googleapis.com/envoy.extensions.regex_engines.v3.GoogleRE2'],
   },
-  // Connection managers always generate x-request-id as a random UUID.
+  // Connection managers always generate x-request-id as a random UUID, and read this configuration themselves.
   {
     category: 'envoy.request_id',
     name: 'envoy.request_id.uuid',
     typeUrls: ['type.googleapis.com/envoy.extensions.request_id.uuid.v3.UuidRequestIdConfig'],
     implemented: {
       'envoy.extensions.request_id.uuid.v3.UuidRequestIdConfig': {
-        pack_trace_reason: ONLY_TRACING,
-        use_request_id_for_trace_sampling: ONLY_TRACING,
+        pack_trace_reason: true,
+        use_request_id_for_trace_sampling: true,
       },
     },
   },

@@ -18,6 +18,7 @@ import type {
   StatsSinkExtension,
   TerminalHttpFilterExtension,
   TerminalNetworkFilterExtension,
+  TracerExtension,
   WorkerContext,
 } from './factories.js';
 import { createFiltered } from './log-filters.js';
@@ -59,6 +60,12 @@ export class ExtensionRegistry implements ExtensionFinder, LoadBalancingPolicies
     const extension = this.#find(config);
     if (extension.category === 'envoy.access_loggers') return extension;
     throw wrongKind(config, 'an access logger');
+  }
+
+  tracer(config: Any): TracerExtension {
+    const extension = this.#find(config);
+    if (extension.category === 'envoy.tracers') return extension;
+    throw wrongKind(config, 'a tracer');
   }
 
   statsSink(config: Any): StatsSinkExtension {

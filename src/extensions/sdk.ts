@@ -42,6 +42,7 @@ export type {
   SharedConnectionCount,
   StatsSinkExtension,
   TerminalNetworkFilterExtension,
+  TracerExtension,
   WorkerContext,
   WorkerPort,
 } from './factories.js';
@@ -136,6 +137,14 @@ export type { HostList, LoadBalancer } from '../upstream/load-balancer/load-bala
 export type { BalancerContext, LocalityBalancing } from '../upstream/load-balancer/policy.js';
 export { EdfSchedule } from '../upstream/load-balancer/schedule.js';
 export { DEFAULT_ZONES } from '../upstream/load-balancer/zone-routes.js';
+
+// ── Tracers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+//
+// A Tracer makes a Span for each request and try, writes its context to headers, and reports it. Custom tags are also for access
+// loggers.
+
+export { type CompiledTag, compileCustomTags } from '../http/tracing/custom-tags.js';
+export { Side, type Span, type TagValue, type TracedRequest, type Tracer } from '../http/tracing/tracer.js';
 
 // ── Listener filters ─────────────────────────────────────────────────────────────────────────────────────────────────
 //

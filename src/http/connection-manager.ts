@@ -90,12 +90,13 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
   }
 }
 
-/** Closes the access loggers and filter factories of a chain. An error in one of them does not prevent the others from closing. */
+/** Closes the access loggers, the tracing and the filter factories of a chain. An error in one of them does not prevent the others from closing. */
 export function closeParts(
-  { accessLogs, filters }: Pick<ConnectionManagerOptions, 'accessLogs' | 'filters'>,
+  { accessLogs, filters, tracing }: Pick<ConnectionManagerOptions, 'accessLogs' | 'filters' | 'tracing'>,
   transport: Pick<Transport, 'report'>,
 ): void {
   for (const log of accessLogs) log.close();
+  tracing?.close();
   for (const { factory } of filters) {
     try {
       factory.close?.();

@@ -21,6 +21,7 @@ import type { LocalReplyRules } from './local-replies/local-reply-rules.js';
 import type { HostNormalizer } from './normalization/host-normalization.js';
 import type { PathNormalizer } from './normalization/path-normalization.js';
 import type { RouteTable } from './routing/tables/route-table.js';
+import type { RequestTracing } from './tracing/request-tracing.js';
 
 /** Provides the route table for new requests. A request keeps the table that it began with. */
 export interface RouteSource {
@@ -65,6 +66,8 @@ export interface ConnectionManagerOptions {
   /** Responses repeat the x-request-id of their request. */
   returnsRequestId: boolean;
   accessLogs: readonly AccessLogger[];
+  /** Undefined: requests are not traced. */
+  tracing: RequestTracing | undefined;
   /** Request or response headers are kept until the stream ends, because an access log reads them. */
   keepsRequestHeaders: boolean;
   keepsResponseHeaders: boolean;

@@ -144,14 +144,18 @@ export class RuntimeFraction {
   readonly #key: string;
   readonly #fallback: number;
   #version = -1;
+  readonly #fallbackBuckets: number;
   /** The fraction as the exclusive upper bound of a random 32-bit number. */
   #below = 0;
+  /** The denominator of the fraction. */
+  #buckets = 1;
 
   /** Use Runtime.fraction(). */
   constructor(runtime: Runtime, key: string | undefined, fallback: FractionalPercent) {
     this.#runtime = runtime;
     this.#key = key ?? '';
-    this.#fallback = bound(fallback.numerator ?? 0, DENOMINATORS[fallback.denominator ?? 'HUNDRED']);
+    this.#fallbackBuckets = DENOMINATORS[fallback.denominator ?? 'HUNDRED'];
+    this.#fallback = bound(fallback.numerator ?? 0, this.#fallbackBuckets);
   }
 
   /** Returns whether a request is in the fraction. Draws no random number if the fraction is 0 or 1. */
@@ -167,11 +171,27 @@ export class RuntimeFraction {
     return random < this.#below;
   }
 
+  /**
+   * Like isHit(), for a number of the request: as in Envoy, the rest of its division by the denominator decides. All proxies that
+   * see the request decide alike.
+   */
+  isHitByBucket(number: number): boolean {
+    if (this.#version !== this.#runtime.version) this.#read();
+    return (number % this.#buckets) * TWO_TO_32 < this.#below * this.#buckets;
+  }
+
   #read(): void {
     this.#version = this.#runtime.version;
     const value = this.#runtime.get(this.#key);
-    if (value?.fraction !== undefined) this.#below = bound(value.fraction.numerator, value.fraction.denominator);
-    else this.#below = value?.integer === undefined ? this.#fallback : bound(value.integer, 100);
+    this.#buckets = 100;
+    if (value?.fraction !== undefined) {
+      this.#below = bound(value.fraction.numerator, value.fraction.denominator);
+      this.#buckets = value.fraction.denominator;
+    } else if (value?.integer !== undefined) this.#below = bound(value.integer, 100);
+    else {
+      this.#below = this.#fallback;
+      this.#buckets = this.#fallbackBuckets;
+    }
   }
 }
 

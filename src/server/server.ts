@@ -11,6 +11,7 @@ import { SharedRun } from '../common/time/shared-run.js';
 import { monitoredConnections } from '../config/fields/connection-monitor.js';
 import type { Bootstrap, Node } from '../config/generated/api.js';
 import type { EventStream, PostEndpoint } from '../extensions/factories.js';
+import { tracerScopes } from '../extensions/share-tracer.js';
 import { collectStartGarbage } from '../io/start-garbage.js';
 import { monotonicMs } from '../io/time/timer-driver.js';
 import { getLogger, type LoggingOptions, levelRules } from '../log/logger.js';
@@ -89,6 +90,8 @@ export class Server {
     this.#options = options;
     this.primary = new Primary({ ...options, hasScripts: options.scripts.length > 0 });
     this.node = this.completed(bootstrap.node);
+    const { extensions, scopes } = this.primary;
+    scopes.hold(tracerScopes(bootstrap.tracing?.http?.typed_config, extensions));
     this.configuration = new RunningConfiguration(this.primary, {
       ...{ bootstrap, draining, dynamic, fileFlush, localIp, scripts, serveEndpoint },
       node: this.node,
@@ -331,6 +334,7 @@ export class Server {
       health: this.#health.buffer,
       extensionStates: ports.states,
       identity: { ip: localIp, cluster, node, zone: locality?.zone ?? '' },
+      defaultTracer: bootstrap.tracing?.http?.typed_config,
       node: this.node,
       place: serverPlace(bootstrap),
       fileFlush,

@@ -72,6 +72,7 @@ export class WorkerConfiguration {
       extensions,
       headerBlocks: headerBlocks(thread.memory),
       identity: start.identity,
+      defaultTracer: start.defaultTracer,
       node: start.node,
       port: (name) => ports.port(name),
       serverHealth: new ServerHealth(start.health),

@@ -13,19 +13,14 @@ import { EXTENSIONS } from '../../src/extensions/index.js';
 
 /** Fields that are implemented without being read, with the reason. */
 const NOT_READ: { readonly [field: string]: string } = {
-  'envoy.config.route.v3.Decorator.operation': 'decorators have no effect, as their row states',
-  'envoy.config.route.v3.Decorator.propagate': 'decorators have no effect, as their row states',
   'envoy.config.core.v3.SocketOption.description': 'it is for people',
   'envoy.config.core.v3.ApiConfigSource.transport_api_version': 'there is only one version',
   'envoy.config.metrics.v3.MetricsServiceConfig.transport_api_version': 'there is only one version',
   'envoy.extensions.filters.http.ext_authz.v3.ExtAuthz.transport_api_version': 'there is only one version',
   'envoy.extensions.access_loggers.grpc.v3.CommonGrpcAccessLogConfig.transport_api_version':
     'there is only one version',
-  'envoy.type.tracing.v3.CustomTag.value_type': 'the only accepted values are the default behaviour',
   'envoy.config.tap.v3.OutputSink.streaming_admin': 'traces are streamed unless the sink is buffered_admin',
   'envoy.config.bootstrap.v3.Bootstrap.default_regex_engine': 'there is only one engine',
-  'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.request_id_extension':
-    'the only accepted extension is the default',
   'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.upstream_connect_mode':
     'the only accepted value is the default behaviour',
   'envoy.config.core.v3.Node.dynamic_parameters': 'the node is sent to management servers unchanged',

@@ -43,6 +43,11 @@ export function metadataOfType(type: string, parameter: string, maxBytes: number
   return new MetadataOperator(SOURCES.get(type)!, parameter.split(':'), maxBytes);
 }
 
+/** Creates the operator for a path that begins with the namespace. */
+export function metadataAt(type: string, path: readonly string[]): Operator {
+  return new MetadataOperator(SOURCES.get(type)!, path, undefined);
+}
+
 class MetadataOperator implements Operator {
   readonly isNumber = false;
   readonly #find: Find;

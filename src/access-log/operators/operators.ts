@@ -200,10 +200,10 @@ const OPERATORS: ReadonlyMap<string, Entry> = new Map<string, Entry>([
   ['UPSTREAM_METADATA', metadata('UPSTREAM_HOST', false)],
   ['FILTER_STATE', filterState(false)],
   ['UPSTREAM_FILTER_STATE', filterState(true)],
-  // No filter of this build sets flags, and no tracer makes IDs.
+  // No filter of this build sets flags.
   ['CUSTOM_FLAGS', withParameter('none', false, () => new Literal(''))],
-  ['TRACE_ID', text(() => '')],
-  ['SPAN_ID', text(() => '')],
+  ['TRACE_ID', text((info) => info.span?.traceId ?? '')],
+  ['SPAN_ID', text((info) => info.span?.spanId ?? '')],
   ['UNIQUE_ID', text(() => randomUUID())],
   ['STREAM_ID', streamId()],
   ['HOSTNAME', { parameter: 'none', length: false, create: () => new Literal(hostname() || '-') }],

@@ -73,6 +73,13 @@ export interface ChainNames {
   readonly listenerMetadata: Metadata | undefined;
 }
 
+/** A span in logs. */
+export interface SpanNames {
+  /** Lower-case hexadecimal; '' if its tracer has none. */
+  readonly traceId: string;
+  readonly spanId: string;
+}
+
 /** How a connection ended, or Normal while it is open. */
 export const enum CloseType {
   Normal = 0,
@@ -107,6 +114,11 @@ export class StreamInfo {
   requestHeaders: HeaderView | undefined = undefined;
   responseHeaders: HeaderView | undefined = undefined;
   responseTrailers: HeaderView | undefined = undefined;
+
+  /** Why the request is traced: see TraceReason; 0: it is not. */
+  traceReason = 0;
+  /** The span of the request; undefined without tracing. */
+  span: SpanNames | undefined = undefined;
 
   /** The record that caused this: one of the API's AccessLogType. */
   accessLogType: 'NotSet' | 'DownstreamEnd' | 'TcpConnectionEnd' = 'NotSet';
@@ -282,6 +294,8 @@ export class StreamInfo {
     this.bytesReceived = 0;
     this.bytesSent = 0;
     this.isHealthCheck = false;
+    this.traceReason = 0;
+    this.span = undefined;
     this.requestHeaders = undefined;
     this.responseHeaders = undefined;
     this.responseTrailers = undefined;

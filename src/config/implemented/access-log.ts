@@ -20,7 +20,7 @@ export const ACCESS_LOG: ImplementedTable = {
     response_flag_filter: true,
     grpc_status_filter: true,
     log_type_filter: true,
-    traceable_filter: refused('tracing is not implemented, so no request is traced'),
+    traceable_filter: true,
     metadata_filter: refused('streams have no dynamic metadata; header_filter matches headers'),
     extension_filter: refused('there is no such extension; and_filter and or_filter combine the other filters'),
   },

@@ -31,12 +31,12 @@ export const BOOTSTRAP: ImplementedTable = {
     overload_manager: true,
     bootstrap_extensions: true,
     enable_dispatcher_stats: true,
+    tracing: true,
     dns_resolution_config: refused(RESOLVER),
     typed_dns_resolver_config: onlyExtension(RESOLVERS, RESOLVER),
     ...notImplemented(
       'node_context_params',
       'hds_config',
-      'tracing',
       'header_prefix',
       'use_tcp_for_dns_lookups',
       'fatal_actions',

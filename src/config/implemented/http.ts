@@ -1,17 +1,7 @@
 // Implemented fields of the HTTP connection manager and its HTTP filters.
 
 import { FORMATTERS, ONLY_FORMATTERS, PRESERVE_CASE } from './common.js';
-import {
-  accepted,
-  byValue,
-  type ImplementedTable,
-  notImplemented,
-  obeyed,
-  onlyEmpty,
-  onlyExtension,
-  onlyFalse,
-  refused,
-} from './table.js';
+import { byValue, type ImplementedTable, notImplemented, obeyed, onlyExtension, onlyFalse, refused } from './table.js';
 
 const CLOSED_IF_UNREADABLE = 'an invalid request closes its connection: leave it out';
 
@@ -62,7 +52,7 @@ export const HTTP: ImplementedTable = {
     strip_matching_host_port: true,
     strip_trailing_host_dot: true,
     http2_protocol_options: true,
-    tracing: onlyEmpty('tracing is not implemented: leave it out; trace headers of requests are passed on'),
+    tracing: true,
     forward_client_cert_details: byValue({
       SANITIZE: true,
       FORWARD_ONLY: true,
@@ -103,6 +93,33 @@ export const HTTP: ImplementedTable = {
     ),
     record_route_resolution_stats: onlyFalse('the duration of route resolution is not measured: leave it out'),
   },
+  'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.Tracing': obeyed(
+    'client_sampling',
+    'random_sampling',
+    'overall_sampling',
+    'verbose',
+    'max_path_tag_length',
+    'custom_tags',
+    'provider',
+    'spawn_upstream_span',
+    'operation',
+    'upstream_operation',
+    'no_context_propagation',
+  ),
+  'envoy.config.trace.v3.Tracing': obeyed('http'),
+  'envoy.config.trace.v3.Tracing.Http': obeyed('name', 'typed_config'),
+  'envoy.type.v3.Percent': obeyed('value'),
+  'envoy.type.tracing.v3.CustomTag': {
+    ...obeyed('tag', 'literal', 'environment', 'request_header', 'metadata', 'value'),
+    value_type: byValue({ UNSPECIFIED: true, STRING: true, INT: true, DOUBLE: true, BOOL: true }),
+  },
+  'envoy.type.metadata.v3.MetadataKey': obeyed('key', 'path'),
+  'envoy.type.metadata.v3.MetadataKey.PathSegment': { ...obeyed('key'), ...notImplemented('index') },
+  'envoy.type.metadata.v3.MetadataKind': obeyed('request', 'route', 'cluster', 'host'),
+  'envoy.type.tracing.v3.CustomTag.Literal': obeyed('value'),
+  'envoy.type.tracing.v3.CustomTag.Environment': obeyed('name', 'default_value'),
+  'envoy.type.tracing.v3.CustomTag.Header': obeyed('name', 'default_value'),
+  'envoy.type.tracing.v3.CustomTag.Metadata': obeyed('kind', 'metadata_key', 'default_value'),
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager.SetCurrentClientCertDetails': {
     subject: true,
     cert: true,
@@ -201,7 +218,7 @@ export const HTTP: ImplementedTable = {
     upstream_log: refused(
       'attempts are not logged separately: %UPSTREAM_HOST% and %UPSTREAM_REQUEST_ATTEMPT_COUNT% in access logs show the last one',
     ),
-    start_child_span: accepted('tracing is not implemented'),
+    start_child_span: true,
     ...notImplemented('upstream_log_options', 'strict_check_headers', 'upstream_http_filters'),
     reject_connect_request_early_data: onlyFalse('bytes for a tunnel wait until it is accepted: leave it out'),
   },

@@ -10,6 +10,7 @@ import type { ResetReason } from '../codec/streams.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import type { Route } from '../routing/actions/route.js';
 import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
+import type { RequestTrace } from '../tracing/request-trace.js';
 
 export const enum HeadersStatus {
   /** The next filter sees the headers. */
@@ -204,6 +205,8 @@ export interface ResponseStream {
   readonly matchesUpstreamScheme: boolean;
   /** http.<stat_prefix>. */
   readonly httpStats: Scope;
+  /** The request's trace; undefined: it has none. */
+  readonly trace: RequestTrace | undefined;
   encodeInformational(headers: HeaderBlock): void;
   encodeHeaders(headers: HeaderBlock, endStream: boolean): void;
   encodeData(offset: number, length: number, endStream: boolean): void;

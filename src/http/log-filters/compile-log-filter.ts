@@ -21,6 +21,7 @@ export function compileLogFilter(config: AccessLogFilter, where: string, context
   if (status !== undefined) return new StatusCodeFilter(status.comparison!, context.runtime);
   if (duration !== undefined) return new DurationFilter(duration.comparison!, context.runtime);
   if (config.not_health_check_filter !== undefined) return NOT_HEALTH_CHECK;
+  if (config.traceable_filter !== undefined) return TRACEABLE;
   if (config.runtime_filter !== undefined) return new SamplingFilter(config.runtime_filter, context);
   if (and !== undefined) return new Combination(compileEach(and.filters!, `${where}.and_filter`, context), true);
   if (or !== undefined) return new Combination(compileEach(or.filters!, `${where}.or_filter`, context), false);
@@ -45,6 +46,9 @@ function typeFilter({ types = [], exclude = false }: LogTypeFilter, type: Access
 
 /** not_health_check_filter: the health check filter did not mark the request as a health check. */
 const NOT_HEALTH_CHECK: LogFilter = { needs: NO_NEEDS, matches: (info) => !info.isHealthCheck };
+
+/** traceable_filter: the request is traced. As in Envoy, health checks are not. */
+const TRACEABLE: LogFilter = { needs: NO_NEEDS, matches: (info) => info.traceReason > 0 && !info.isHealthCheck };
 
 /** and_filter and or_filter: evaluates filters in order, up to the first that decides. */
 class Combination implements LogFilter {

@@ -24,6 +24,8 @@ import type { LocalEnd } from '../normalization/host-normalization.js';
 import type { Route } from '../routing/actions/route.js';
 import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
 import type { RouteTable } from '../routing/tables/route-table.js';
+import type { RequestTrace } from '../tracing/request-trace.js';
+import { TraceReason } from '../tracing/trace-reason.js';
 import { checkHead, UNDERSCORE } from './head-checks.js';
 import { encodeReply } from './local-reply.js';
 import { ReplyBody } from './reply-body.js';
@@ -44,6 +46,14 @@ const INTERNAL = knownHeader('x-envoy-internal');
 const REQUEST_ID = headerKey('x-request-id');
 const FORCE_TRACE = knownHeader('x-envoy-force-trace');
 const CONTENT_TYPE = headerKey('content-type');
+
+/** By TraceReason. */
+const TRACE_COUNTERS = [
+  HttpStats.at['tracing.not_traceable'],
+  HttpStats.at['tracing.random_sampling'],
+  HttpStats.at['tracing.service_forced'],
+  HttpStats.at['tracing.client_enabled'],
+] as const;
 
 /** The connection of a request, as its stream uses it. */
 export interface StreamConnection extends EdgeConnection, LocalEnd {
@@ -82,6 +92,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   isInternal = false;
   /** Determined on arrival, because the head need not outlive the turn. */
   isGrpc = false;
+  trace: RequestTrace | undefined = undefined;
 
   readonly #terminal: TerminalFilter;
   /** Undefined if the chain has only the terminal filter. */
@@ -138,6 +149,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#flow.begin(encoder);
     this.#routing.begin();
     this.isInternal = false;
+    this.trace = undefined;
     this.#clocks.begin(startMs);
     stats.http.increment(HttpStats.at.downstream_rq_total);
     stats.http.increment(requestsTotal);
@@ -239,13 +251,15 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       if (headers.bodyKind === BodyKind.Chunked) headers.removeId(ConnectionHeader.TransferEncoding);
     }
     this.#findRoute(routes, headers);
+    if (options.tracing !== undefined) this.trace = options.tracing.begin(headers, info, this.route?.tracing);
     if (asksForTunnel(headers) && !this.#acceptUpgrade(headers)) return;
     // Also without a route, because it may still get one.
     if (headers.upgrade) removeHopByHop(headers, true);
     // External requests have lost the field.
     const isTraceForced = headers.mayHave(FORCE_TRACE) && headers.findId(FORCE_TRACE) >= 0;
     this.#returnsRequestId = options.returnsRequestId || isTraceForced;
-    if ((options.keepsRequestHeaders || isTraceForced) && !headers.retain()) return this.sendLocalReply(NO_ROOM);
+    const isKept = options.keepsRequestHeaders || isTraceForced || this.#isSampled;
+    if (isKept && !headers.retain()) return this.sendLocalReply(NO_ROOM);
     this.#filters?.begin();
     const decode = this.#filters?.decode;
     if (decode === undefined) this.#terminal.decodeHeaders(headers, endStream);
@@ -646,13 +660,15 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     removeHopByHop(headers, status === SWITCHING_PROTOCOLS && this.isUpgrade);
     if (status === NO_CONTENT) headers.removeId(ConnectionHeader.ContentLength);
     options.responseHeaders.apply(headers);
+    if (options.tracing !== undefined) this.#countTrace();
+    this.trace?.respond(headers);
     if (this.#returnsRequestId) this.#returnRequestId(headers);
     if (this.connection.shouldCloseAfterResponse() || this.#endsConnection) this.#encoder.endConnection();
     if (!this.#isRequestComplete) stats.http.increment(HttpStats.at.downstream_rq_response_before_rq_complete);
     this.#countAnswer(status);
     if (logger.isDebug) logger.debug(`[C${info.connectionId}] response ${status} (${info.responseCodeDetails})`);
     if (endStream) return this.#endWithHeaders(headers);
-    if (options.keepsResponseHeaders) {
+    if (options.keepsResponseHeaders || this.#isSampled) {
       // Filters may hold the body beyond the end of the host's exchange, when its codec releases the head.
       if (headers.hold()) this.#keptHeaders = headers;
       else info.responseHeaders = undefined;
@@ -709,6 +725,17 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #countAnswer(status: number): void {
     this.info.responseCode = status;
     this.#countStatus(status);
+  }
+
+  /** As in Envoy, requests without response are not counted, and health checks as not traced. */
+  #countTrace(): void {
+    const reason = this.info.isHealthCheck ? TraceReason.NotTraceable : (this.info.traceReason as TraceReason);
+    this.manager.stats.http.increment(TRACE_COUNTERS[reason]);
+  }
+
+  /** The request's span is reported. */
+  get #isSampled(): boolean {
+    return this.trace?.span.isSampled === true;
   }
 
   /** As in Envoy, 1xx responses are counted like final ones. */
@@ -812,6 +839,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     info.durationMs = now - info.startMonotonicMs;
     this.#terminal.onDestroy(reason);
     this.#filters?.end();
+    this.trace?.finish(info, this.isGrpc, info.startRealtimeMs + info.durationMs);
     stats.http.decrement(HttpStats.at.downstream_rq_active);
     if (info.isHealthCheck) stats.http.increment(HttpStats.at['tracing.health_check']);
     this.#routing.end();

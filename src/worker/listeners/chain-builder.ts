@@ -104,7 +104,8 @@ export class ChainBuilder {
       listenerMetadata: listener.metadata,
     };
     const nextCount = countsIn(this.#context.words, counts);
-    const identity: ChainIdentity = { name, names, statToken, bufferLimit, chain: id, nextCount };
+    const isOutbound = listener.traffic_direction === 'OUTBOUND';
+    const identity: ChainIdentity = { name, names, statToken, bufferLimit, isOutbound, chain: id, nextCount };
     const { filters, terminal } = this.#filters(
       (config.filters ?? []).map(({ typed_config: filter }) => filter!),
       identity,

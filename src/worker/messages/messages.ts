@@ -171,6 +171,8 @@ export interface WorkerStart {
   /** States that extensions on the primary have published, by name. */
   readonly extensionStates: Readonly<Record<string, unknown>>;
   readonly identity: LocalIdentity;
+  /** See WorkerContext. */
+  readonly defaultTracer: Any | undefined;
   /** The node that this server reports of itself. */
   readonly node: Node;
   readonly place: ServerPlace;

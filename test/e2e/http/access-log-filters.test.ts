@@ -252,7 +252,7 @@ t.test('unsupported filters are refused with their position', async (t) => {
                 cluster: host
                 access_log:
                   - name: log
-                    filter: { traceable_filter: {} }
+                    filter: { metadata_filter: {} }
                     typed_config: &out { "@type": type.googleapis.com/envoy.extensions.access_loggers.stream.v3.StdoutAccessLog }
                   - name: log
                     filter:
@@ -277,7 +277,7 @@ admin:
   const stderr = await refusal(t, text);
   const at = 'static_resources.listeners[0].filter_chains[0].filters[0].typed_config.access_log';
   const expected: [place: string, path: string, what: RegExp][] = [
-    ['14:31', `${at}[0].filter.traceable_filter`, /tracing is not implemented/],
+    ['14:31', `${at}[0].filter.metadata_filter`, /no dynamic metadata/],
     ['20:29', `${at}[1].filter.and_filter.filters[0].metadata_filter`, /no dynamic metadata/],
     ['21:29', `${at}[1].filter.and_filter.filters[1].extension_filter`, /no such extension/],
     ['22:61', `${at}[1].filter.and_filter.filters[2].response_flag_filter.flags[0]`, /XX|one of/],

@@ -352,7 +352,7 @@ t.test('invalid configurations are refused with their position', async (t) => {
                 local_reply_config:
                   mappers:
                     - status_code: 200
-                    - filter: { traceable_filter: {} }
+                    - filter: { metadata_filter: {} }
                       status_code: 600
                     - filter: { not_health_check_filter: {} }
                       body: { filename: /none }
@@ -384,7 +384,7 @@ t.test('invalid configurations are refused with their position', async (t) => {
   t.match(await refused.exited, { code: 1 });
   const expected: [line: number, path: string, what: RegExp][] = [
     [13, 'mappers[0].filter', /required|set/],
-    [14, 'mappers[1].filter.traceable_filter', /tracing/],
+    [14, 'mappers[1].filter.metadata_filter', /no dynamic metadata/],
     [15, 'mappers[1].status_code', /600/],
     [22, 'mappers[2].body_format_override.formatters', /only the built-in operators/],
     [30, 'access_log[0].typed_config.log_format.text_format_source.inline_string', /takes no length/],

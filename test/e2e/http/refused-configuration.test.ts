@@ -17,7 +17,7 @@ static_resources:
               typed_config:
                 "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
                 stat_prefix: web
-                tracing: { verbose: true }
+                access_log_flush_interval: 1s
                 route_config:
                   virtual_hosts:
                     - name: all
@@ -38,7 +38,7 @@ static_resources:
   const { stderr, code } = await refused(t, text);
   t.equal(code, 1);
   const expected: [string, number, number][] = [
-    ['static_resources.listeners[0].filter_chains[0].filters[0].typed_config.tracing', 13, 17],
+    ['static_resources.listeners[0].filter_chains[0].filters[0].typed_config.access_log_flush_interval', 13, 17],
     ['virtual_hosts[0].routes[0].route.hash_policy[0].filter_state', 22, 46],
     ['static_resources.clusters[0].lb_policy', 29, 18],
   ];
@@ -221,12 +221,12 @@ t.test('--mode validate reports the same errors without serving', async (t) => {
   t.match(await baton.exited, { code: 0 });
   t.match(baton.stdout, /^configuration '.*config\.yaml' OK\n$/);
   const bad = bootstrap({
-    listeners: [httpListener('web', 0, managerOf([], { tracing: { verbose: true } }))],
+    listeners: [httpListener('web', 0, managerOf([], { access_log_flush_interval: '1s' }))],
     clusters: [],
   });
   const { code, stderr } = await refused(t, bad, ['--mode', 'validate']);
   t.equal(code, 1);
-  t.match(stderr, /tracing/);
+  t.match(stderr, /access_log_flush_interval/);
 });
 
 async function refused(

@@ -12,6 +12,8 @@ import {
   writeTimestamp,
 } from '../../messages/wire.js';
 import {
+  type CompiledTag,
+  compileCustomTags,
   downstreamBytes,
   type HeaderNeeds,
   headerKey,
@@ -21,7 +23,7 @@ import {
   UNSET,
   upstreamBytes,
 } from '../../sdk.js';
-import { type CustomTags, compileCustomTags } from './custom-tags.js';
+import { writeCustomTags } from './custom-tags.js';
 import { writeTlsProperties } from './tls-properties.js';
 
 const REQUEST_ID = headerKey('x-request-id');
@@ -68,7 +70,7 @@ const details = new ProtobufWriter();
 const metadata = new ProtobufWriter();
 
 export class CommonProperties {
-  readonly #tags: CustomTags;
+  readonly #tags: readonly CompiledTag[];
   readonly #filterState: readonly string[];
 
   /** Adds what entries read to `needs`. Throws a BatonError with its place for an invalid custom tag. */
@@ -102,7 +104,7 @@ export class CommonProperties {
     if (info.routeName !== '') properties.string(19, info.routeName);
     writeAddress(properties, 20, info.downstreamDirectRemoteAddress);
     this.#writeFilterState(info);
-    this.#tags.write(properties, 22, info);
+    writeCustomTags(properties, 22, this.#tags, info);
     writeDuration(properties, 23, info.durationMs);
     writeNumber(properties, 24, info.attemptCount);
     writeText(properties, 25, info.connectionTerminationDetails);

@@ -14,7 +14,6 @@ import {
   type HeaderNeeds,
   type ImplementedTable,
   noHeaderNeeds,
-  notImplemented,
   obeyed,
   type Report,
   refused,
@@ -42,17 +41,6 @@ const COMMON: ImplementedTable = {
     grpc_stream_retry_policy: refused('the next flush opens another stream: leave it out'),
     custom_tags: true,
   },
-  'envoy.type.tracing.v3.CustomTag': {
-    ...obeyed('tag', 'literal', 'environment', 'request_header', 'metadata', 'value'),
-    value_type: byValue({ UNSPECIFIED: true, STRING: true, INT: false, DOUBLE: false, BOOL: false }),
-  },
-  'envoy.type.tracing.v3.CustomTag.Literal': obeyed('value'),
-  'envoy.type.tracing.v3.CustomTag.Environment': obeyed('name', 'default_value'),
-  'envoy.type.tracing.v3.CustomTag.Header': obeyed('name', 'default_value'),
-  'envoy.type.tracing.v3.CustomTag.Metadata': obeyed('kind', 'metadata_key', 'default_value'),
-  'envoy.type.metadata.v3.MetadataKey': obeyed('key', 'path'),
-  'envoy.type.metadata.v3.MetadataKey.PathSegment': { ...obeyed('key'), ...notImplemented('index') },
-  'envoy.type.metadata.v3.MetadataKind': obeyed('request', 'route', 'cluster', 'host'),
 };
 
 export const httpGrpcAccessLog: AccessLoggerExtension<HttpGrpcAccessLogConfig> = {

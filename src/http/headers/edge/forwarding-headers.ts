@@ -16,6 +16,7 @@ import { ForwardedPort } from './forwarded-port.js';
 import { InternalAddresses } from './internal-addresses.js';
 import { sanitizeReferer } from './referer.js';
 import { REQUEST_ID_BYTES, writeRequestId } from './request-id.js';
+import { clearTraceReason, requestIdRules } from './request-id-rules.js';
 import { schemeAt } from './request-scheme.js';
 
 /** The fields of HttpConnectionManager that are read here. */
@@ -32,6 +33,7 @@ export type ForwardingConfig = Pick<
   | 'represent_ipv4_remote_address_as_ipv4_mapped_ipv6'
   | 'append_x_forwarded_port'
   | 'scheme_header_transformation'
+  | 'request_id_extension'
 > &
   ClientCertificateConfig;
 
@@ -67,6 +69,8 @@ export class ForwardingRules {
   readonly #appendsRemote: boolean;
   readonly #generatesRequestId: boolean;
   readonly #preservesRequestId: boolean;
+  /** Request IDs carry the reason of a trace. */
+  readonly #packsReason: boolean;
   readonly #internal: InternalAddresses | undefined;
   readonly #via: string;
   readonly #ip4Prefix: string;
@@ -88,6 +92,7 @@ export class ForwardingRules {
     this.#appendsRemote = !(config.skip_xff_append ?? false);
     this.#generatesRequestId = config.generate_request_id ?? true;
     this.#preservesRequestId = config.preserve_external_request_id ?? false;
+    this.#packsReason = requestIdRules(config.request_id_extension).packsReason;
     this.#internal = InternalAddresses.of(config.internal_address_config);
     this.#via = byteText(config.via ?? '');
     this.#ip4Prefix = config.represent_ipv4_remote_address_as_ipv4_mapped_ipv6 ? '::ffff:' : '';
@@ -221,7 +226,8 @@ export class ForwardingRules {
 
   #ensureRequestId(headers: HeaderBlock, isEdge: boolean, random: Random): void {
     if (headers.mayHave(REQUEST_ID.id) && headers.findId(REQUEST_ID.id) >= 0) {
-      if (!isEdge || this.#preservesRequestId) return;
+      if (!isEdge) return;
+      if (this.#preservesRequestId) return this.#packsReason ? clearTraceReason(headers) : undefined;
       headers.removeId(REQUEST_ID.id);
     }
     const at = beginLine(headers, REQUEST_ID, REQUEST_ID_BYTES);

@@ -9,6 +9,7 @@ import { byteText } from '../../headers/byte-text.js';
 import { type HeaderBlock, Method } from '../../headers/header-block.js';
 import type { HeaderLine } from '../../headers/header-line.js';
 import type { HeaderMutations } from '../../headers/header-mutations.js';
+import type { RouteTracing } from '../../tracing/route-tracing.js';
 import type { HashPolicy } from '../hashing/hash-policy.js';
 import type { RetryPolicy } from '../retries/retry-policy.js';
 import type { ConnectConfig } from './connect-config.js';
@@ -60,6 +61,7 @@ export interface RouteSettings<C> {
   includesAttemptCountInResponse: boolean;
   requestBufferLimit: number | undefined;
   rateLimits: RouteRateLimits | undefined;
+  tracing: RouteTracing | undefined;
   pathRewrite: PathRewrite | undefined;
   /** Of a weighted cluster. */
   clusterHost: HeaderLine | undefined;
@@ -112,6 +114,8 @@ export class Route<C> {
   readonly requestBufferLimit: number | undefined;
   /** Makes descriptors for rate limit filters; undefined: none. */
   readonly rateLimits: RouteRateLimits | undefined;
+  /** Fields about spans; undefined: the route has none. */
+  readonly tracing: RouteTracing | undefined;
   readonly directStatus: number;
   readonly directBody: Uint8Array;
   readonly requestMutations: HeaderMutations | undefined;
@@ -151,6 +155,7 @@ export class Route<C> {
     this.includesAttemptCountInResponse = settings.includesAttemptCountInResponse;
     this.requestBufferLimit = settings.requestBufferLimit;
     this.rateLimits = settings.rateLimits;
+    this.tracing = settings.tracing;
     this.directStatus = settings.directStatus;
     this.directBody = settings.directBody;
     this.requestMutations = settings.requestMutations;

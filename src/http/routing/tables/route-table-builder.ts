@@ -11,6 +11,7 @@ import type {
   VirtualHost_TlsRequirementType,
 } from '../../../config/generated/api.js';
 import { Runtime } from '../../../runtime/runtime.js';
+import { compileRouteTracing } from '../../tracing/route-tracing.js';
 import { ClusterByHeader, type RouteChoice, WeightedChoice } from '../actions/cluster-choice.js';
 import { ConnectConfig } from '../actions/connect-config.js';
 import { directBody } from '../actions/direct-body.js';
@@ -175,6 +176,7 @@ class VirtualHostBuilder<C> {
 
   #target(route: RouteConfig, path: PathRule, where: string): Route<C> | RouteChoice<C> {
     const settings = this.#settings(route, [{ level: route, where }]);
+    settings.tracing = compileRouteTracing(route, where, this.#runtime);
     if (route.route !== undefined) return this.#forward(route, route.route, settings, path, where);
     if (route.redirect !== undefined) {
       const redirect = new Redirect(route.redirect, path, `${where}.redirect`);
@@ -290,6 +292,7 @@ class VirtualHostBuilder<C> {
       includesAttemptCountInResponse: host.include_attempt_count_in_response ?? false,
       requestBufferLimit: requestBufferLimit(route, host),
       rateLimits: undefined,
+      tracing: undefined,
       pathRewrite: undefined,
       clusterHost: undefined,
       hostRewrite: undefined,

@@ -8,7 +8,10 @@ import { connectionManagerOptions } from '../../../../src/extensions/filters/net
 const any = (kind: string) => ({ '@type': `type.googleapis.com/${kind}` });
 const LOG = { name: 'log', typed_config: any('log') };
 const filter = (name: string) => ({ name, typed_config: any(name) });
-const NAMES = { filterChainName: '', metadata: undefined, listenerMetadata: undefined };
+const IDENTITY = {
+  names: { filterChainName: '', metadata: undefined, listenerMetadata: undefined },
+  isOutbound: false,
+};
 const CHAIN = { statPrefix: 'http.a.', bufferLimit: 1024, place: 'chain 1' };
 
 /** A worker that notes what is closed on it. */
@@ -56,7 +59,7 @@ t.test('if a filter cannot be created, earlier filters and loggers are closed', 
     access_log: [LOG],
     http_filters: [filter('sticky'), filter('first'), filter('empty'), filter('end')],
   };
-  t.throws(() => connectionManagerOptions(config, CHAIN, context, NAMES), { message: /no object with a create/ });
+  t.throws(() => connectionManagerOptions(config, CHAIN, context, IDENTITY), { message: /no object with a create/ });
   t.strictSame(closed, ['log', 'first']);
   t.strictSame(reported, ['close() of a filter failed: it sticks']);
   t.end();
@@ -69,7 +72,9 @@ t.test('if the routes are missing, all filters and loggers are closed', (t) => {
     rds: { config_source: { ads: {} }, route_config_name: 'a' },
     http_filters: [filter('first'), filter('end')],
   };
-  t.throws(() => connectionManagerOptions(config, CHAIN, context, NAMES), { message: /has not published the routes/ });
+  t.throws(() => connectionManagerOptions(config, CHAIN, context, IDENTITY), {
+    message: /has not published the routes/,
+  });
   t.strictSame(closed, ['log', 'first']);
   t.end();
 });

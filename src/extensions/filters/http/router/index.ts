@@ -17,6 +17,7 @@ export const router: TerminalHttpFilterExtension<RouterConfig> = {
       suppressesGrpcStatuses: config.suppress_grpc_request_failure_code_stats ?? false,
       suppressEnvoyHeaders: config.suppress_envoy_headers ?? false,
       respectsExpectedTimeout: config.respect_expected_rq_timeout ?? false,
+      startsChildSpan: config.start_child_span ?? false,
       retryBufferLimit: chain.bufferLimit,
       useRetry: thread.runtime.fraction('upstream.use_retry', { numerator: 100 }),
       defaultRetries: new RetryPolicy({}, '', thread.runtime),

@@ -17,6 +17,7 @@ import type { HashPolicy } from '../../../../http/routing/hashing/hash-policy.js
 import type { RetryPolicy } from '../../../../http/routing/retries/retry-policy.js';
 import { RetryReset } from '../../../../http/routing/retries/retry-state.js';
 import { acceptsTunnel } from '../../../../http/streams/upgrade.js';
+import type { RequestTrace } from '../../../../http/tracing/request-trace.js';
 import { Deadline } from '../../../../io/time/deadline.js';
 import { getLogger } from '../../../../log/logger.js';
 import type { RuntimeFraction } from '../../../../runtime/runtime.js';
@@ -57,6 +58,7 @@ import { expectedTimeoutMs, type RequestTimeouts, setTimeouts } from './request-
 import { Retries } from './retries.js';
 import { setAttemptCount, setExpectedTimeout, setOverloaded, setServiceTime } from './router-headers.js';
 import { recordBudget, TryMeasurement } from './try-measurement.js';
+import { TrySpan } from './try-span.js';
 import type { TryTimeout } from './try-timeouts.js';
 import { Pause, type TryListener, UpstreamTry } from './upstream-try.js';
 
@@ -73,6 +75,8 @@ export interface RouterOptions {
   readonly respectsExpectedTimeout: boolean;
   /** Maximum bytes of a request body that are kept for a retry; a route may set less. */
   readonly retryBufferLimit: number;
+  /** Router.start_child_span: each try of a traced request has a span. */
+  readonly startsChildSpan: boolean;
   /** The runtime key upstream.use_retry: the fraction of retries that take place. */
   readonly useRetry: RuntimeFraction;
   /** For requests whose headers ask for retries on a route without retry policy. */
@@ -118,6 +122,8 @@ export class Router implements TerminalFilter, TryListener {
   #hash: Word64 | undefined;
   /** When the request was complete. Response times count from here. */
   #requestEndMs = 0;
+  /** Of the current or last try of a traced request. */
+  #span: TrySpan | undefined;
 
   constructor(stream: ResponseStream, thread: UpstreamThread, options: RouterOptions) {
     this.#stream = stream;
@@ -227,6 +233,8 @@ export class Router implements TerminalFilter, TryListener {
     this.#isActive = false;
     this.#deadline.clear();
     this.#try.abort(reason);
+    this.#span?.abandoned(0, this.#thread.clock.monotonicMs);
+    this.#span = undefined;
     this.#retries.end();
     this.#request.drop();
   }
@@ -263,6 +271,7 @@ export class Router implements TerminalFilter, TryListener {
     info.poolReadyMs = this.#thread.clock.monotonicMs;
     const failure = poolFailure(reason, detail);
     info.upstreamTransportFailureReason = failure.transport;
+    this.#span?.failed(failure, info.poolReadyMs);
     this.#guard(() => this.#failed(failure));
   }
 
@@ -284,6 +293,7 @@ export class Router implements TerminalFilter, TryListener {
     const now = this.#thread.clock.monotonicMs;
     info.firstUpstreamRxMs = now;
     const host = this.#try.host!;
+    this.#span?.responded(headers);
     if (this.#cluster.spec.isHealthChecked) this.#cluster.observeHealthHeader(host, headers);
     if (this.#retries.grantForResponse(headers, this.#cluster, this.#thread.clock.realtimeMs)) {
       countRetriedResponse(host, headers);
@@ -322,6 +332,7 @@ export class Router implements TerminalFilter, TryListener {
 
   tryEnded(trailers: HeaderBlock): void {
     if (this.#awaitsCallStatus) this.#countCall(callStatus(trailers));
+    this.#span?.ended(trailers);
     this.#responseCompleted(this.#thread.clock.monotonicMs);
     this.#stream.encodeTrailers(trailers);
   }
@@ -330,6 +341,7 @@ export class Router implements TerminalFilter, TryListener {
     // A host may reset the rest of a request that it has answered, except in a tunnel.
     if (this.#isResponseComplete && !this.#isTunnel) return;
     const failure = resetFailure(reason);
+    this.#span?.failed(failure, this.#thread.clock.monotonicMs);
     countHostReset(this.#try.host!, this.#hasResponse);
     if (!this.#hasResponse) return this.#guard(() => this.#failed(failure));
     this.#stream.info.responseFlags |= failure.flag;
@@ -366,6 +378,7 @@ export class Router implements TerminalFilter, TryListener {
     this.#isResponseComplete = true;
     this.#deadline.clear();
     info.lastUpstreamRxMs = now;
+    this.#span?.completed(now);
     // The try continues with the client's direction.
     if (this.#isTunnel && !this.#request.isComplete) return;
     this.#try.responseCompleted();
@@ -411,7 +424,8 @@ export class Router implements TerminalFilter, TryListener {
   }
 
   /** Abandons a try that timed out: retries or answers with 504. */
-  #abandonOnTimeout({ counter, details, isSlowness }: TryTimeout): void {
+  #abandonOnTimeout({ counter, details, flag, isSlowness }: TryTimeout): void {
+    this.#span?.abandoned(flag, this.#thread.clock.monotonicMs);
     this.#cluster.stats.increment(counter);
     if (isSlowness) countHostTimeout(this.#try.host!, this.#hasResponse);
     else if (!this.#hasResponse) countHostMaxDuration(this.#try.host!);
@@ -424,6 +438,7 @@ export class Router implements TerminalFilter, TryListener {
 
   #answerTimeout(answer: LocalReply, isCounted: boolean): void {
     if (logger.isDebug) this.#log(answer.details);
+    this.#span?.abandoned(0, this.#thread.clock.monotonicMs);
     this.#try.abort();
     if (this.#hasResponse) {
       this.#stream.info.responseFlags |= answer.flags;
@@ -493,6 +508,7 @@ export class Router implements TerminalFilter, TryListener {
       route.rewriteToUpstreamHost(this.#request.headers, host.hostname, keepsOriginals, attempts === 1);
     }
     if (route.includesRequestAttemptCount) setAttemptCount(this.#request.headers, attempts);
+    if (this.#stream.trace !== undefined) this.#propagateTrace(this.#stream.trace, host);
     if (cluster.measurements !== undefined) this.#measure(cluster.measurements);
     this.#try.wait(this.#poolOf(cluster, host));
     if (this.#try.isPending) this.#waitForConnection();
@@ -503,6 +519,15 @@ export class Router implements TerminalFilter, TryListener {
     const { perTryMs } = this.#timeouts;
     const now = this.#thread.clock.monotonicMs;
     this.#try.measure(new TryMeasurement(stats, this.#request.headers, scheme, perTryMs, now));
+  }
+
+  /** Begins the span of the try, and writes its context to the request. */
+  #propagateTrace(trace: RequestTrace, host: ClusterHost): void {
+    if (trace.spawnsTries || this.#options.startsChildSpan) {
+      const { observabilityName } = this.#cluster.spec;
+      this.#span = new TrySpan(trace, this.#stream.info, observabilityName, this.#try.attempts);
+    }
+    trace.inject(this.#request.headers, this.#span?.span, host.address);
   }
 
   #poolOf(cluster: Cluster, host: ClusterHost): RequestPool {
@@ -577,6 +602,9 @@ export class Router implements TerminalFilter, TryListener {
 
   /** Discards the response of this try. The connection returns to the pool if nothing more is expected on it. */
   #abandonTry(isResponseComplete: boolean): void {
+    const now = this.#thread.clock.monotonicMs;
+    if (isResponseComplete) this.#span?.completed(now);
+    this.#span?.abandoned(0, now);
     if (isResponseComplete && this.#request.isComplete) this.#try.end();
     else this.#try.abort();
   }

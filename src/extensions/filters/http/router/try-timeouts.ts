@@ -1,6 +1,7 @@
 // The timeouts of a try: per_try_timeout until the response begins, per_try_idle_timeout without progress, and
 // x-envoy-upstream-stream-duration-ms until the response ends. Created by the first request with such a timeout and then reused.
 
+import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
 import { Deadline } from '../../../../io/time/deadline.js';
 import type { TimingWheel } from '../../../../io/time/timing-wheel.js';
 import type { CounterSlot } from '../../../../stats/layout.js';
@@ -12,6 +13,8 @@ export interface TryTimeout {
   readonly counter: CounterSlot;
   /** %RESPONSE_CODE_DETAILS% if the request is not retried. */
   readonly details: string;
+  /** Of the try. */
+  readonly flag: ResponseFlag;
   /** The host was too slow. False for the maximum stream duration. */
   readonly isSlowness: boolean;
 }
@@ -19,16 +22,19 @@ export interface TryTimeout {
 const NO_RESPONSE: TryTimeout = {
   counter: ClusterStats.at.upstream_rq_per_try_timeout,
   details: 'upstream_per_try_timeout',
+  flag: ResponseFlag.UpstreamRequestTimeout,
   isSlowness: true,
 };
 const NO_PROGRESS: TryTimeout = {
   counter: ClusterStats.at.upstream_rq_per_try_idle_timeout,
   details: 'upstream_per_try_idle_timeout',
+  flag: ResponseFlag.UpstreamRequestTimeout,
   isSlowness: true,
 };
 const NO_END: TryTimeout = {
   counter: ClusterStats.at.upstream_rq_max_duration_reached,
   details: 'upstream_max_stream_duration_reached',
+  flag: ResponseFlag.UpstreamMaxStreamDurationReached,
   isSlowness: false,
 };
 

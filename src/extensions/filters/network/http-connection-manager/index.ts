@@ -25,9 +25,11 @@ import { reportLogFilters } from '../../../log-filters.js';
 import { createPart } from '../../../primary-part.js';
 import { accessLogScopes } from '../../../registry.js';
 import { reportMistake, reportMistakes } from '../../../report-mistakes.js';
+import { tracerScopes } from '../../../share-tracer.js';
 import { chainFilters } from './chain-filters.js';
 import { connectionManagerOptions } from './options.js';
 import { routeFilters } from './route-filters.js';
+import { checkTracing } from './tracing.js';
 
 export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectionManager> = {
   category: 'envoy.filters.network',
@@ -44,6 +46,8 @@ export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectio
     reportMistakes(report, 'local_reply_config', () => LocalReplyRules.of(config.local_reply_config, CHECKING));
     reportMistakes(report, 'internal_address_config', () => InternalAddresses.of(internal));
     reportMistakes(report, '', () => upgradeTypes(config.upgrade_configs, 'upgrade_configs'));
+    const { tracing } = config;
+    if (tracing !== undefined) reportMistakes(report, '', () => checkTracing(tracing));
     const scopes = config.scoped_routes?.scope_key_builder;
     if (scopes !== undefined) {
       reportMistakes(report, 'scoped_routes.scope_key_builder', () => new ScopeKeyBuilder(scopes));
@@ -57,6 +61,7 @@ export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectio
     { prefix: HTTP2_PREFIX, layout: Http2Stats },
     ...filterScopes(config, extensions),
     ...accessLogScopes(config.access_log, extensions),
+    ...tracerScopes(config.tracing?.provider?.typed_config, extensions),
   ],
   createOnPrimary(config, context) {
     const routes = context.routes.attach({
@@ -85,7 +90,7 @@ export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectio
     };
     const place = `chain ${listener.chain}`;
     const chain = { statPrefix: httpPrefix(config), bufferLimit: listener.bufferLimit, place };
-    return new ConnectionManager(context, connectionManagerOptions(config, chain, context, listener.names), stats);
+    return new ConnectionManager(context, connectionManagerOptions(config, chain, context, listener), stats);
   },
 };
 

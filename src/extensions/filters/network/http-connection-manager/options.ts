@@ -1,7 +1,6 @@
 // Converts the configuration of an HTTP connection manager to the options of its connections and streams on a worker.
 
 import type { AccessLogger } from '../../../../access-log/access-logger.js';
-import type { ChainNames } from '../../../../access-log/stream/stream-info.js';
 import { headerKey } from '../../../../common/text/header-names.js';
 import { durationMs } from '../../../../common/time/duration.js';
 import { MAX_TIMER_MS } from '../../../../common/time/max-timer.js';
@@ -19,13 +18,15 @@ import type { ChainedFilter, ConnectionManagerOptions, RouteSource } from '../..
 import { HostNormalizer } from '../../../../http/normalization/host-normalization.js';
 import { PathNormalizer } from '../../../../http/normalization/path-normalization.js';
 import { upgradeTypes } from '../../../../http/routing/actions/upgrade-types.js';
-import type { HttpChainPlace, RouteFilters, WorkerContext } from '../../../factories.js';
+import type { RequestTracing } from '../../../../http/tracing/request-tracing.js';
+import type { ChainIdentity, HttpChainPlace, RouteFilters, WorkerContext } from '../../../factories.js';
 import { createAccessLoggers } from '../../../registry.js';
 import { chainFilters } from './chain-filters.js';
 import { DiscoveredFilter } from './discovered-filter.js';
 import { createFactory } from './filter-factory.js';
 import { InlineRoutes } from './inline-routes.js';
 import { routeFilters } from './route-filters.js';
+import { createTracing } from './tracing.js';
 
 /** Defaults of the API where 0 has another meaning. */
 const DEFAULT_STREAM_IDLE_MS = 5 * 60_000;
@@ -45,15 +46,18 @@ export function connectionManagerOptions(
   config: HttpConnectionManager,
   chain: HttpChainPlace,
   context: WorkerContext,
-  names: ChainNames,
+  { isOutbound, names }: Pick<ChainIdentity, 'isOutbound' | 'names'>,
 ): ConnectionManagerOptions {
   const accessLogs = createAccessLoggers(config.access_log, 'DownstreamEnd', context);
   const filters: ChainedFilter[] = [];
+  let tracing: RequestTracing | undefined;
   try {
     const terminal = createFilters(chainFilters(config, context.extensions), context, chain, filters);
-    return { ...settings(config, chain, context, accessLogs), accessLogs, chain: names, filters, terminal };
+    tracing = createTracing(config, isOutbound, context);
+    const rest = settings(config, chain, context, accessLogs, tracing);
+    return { ...rest, accessLogs, chain: names, filters, terminal, tracing };
   } catch (error) {
-    closeParts({ accessLogs, filters }, context.transport);
+    closeParts({ accessLogs, filters, tracing }, context.transport);
     throw error;
   }
 }
@@ -64,7 +68,8 @@ function settings(
   chain: HttpChainPlace,
   context: WorkerContext,
   accessLogs: readonly AccessLogger[],
-): Omit<ConnectionManagerOptions, 'accessLogs' | 'chain' | 'filters' | 'terminal'> {
+  tracing: RequestTracing | undefined,
+): Omit<ConnectionManagerOptions, 'accessLogs' | 'chain' | 'filters' | 'terminal' | 'tracing'> {
   const common = config.common_http_protocol_options ?? {};
   const http1 = config.http_protocol_options ?? {};
   const returnsRequestId = config.always_set_request_id_in_response ?? false;
@@ -112,7 +117,7 @@ function settings(
     keepsRequestHeaders:
       returnsRequestId || localReplies?.readsRequest === true || accessLogs.some((log) => log.needs.request.size > 0),
     keepsResponseHeaders: accessLogs.some((log) => log.needs.response.size > 0),
-    readsWireBytes: accessLogs.some((log) => log.needs.wireBytes === true),
+    readsWireBytes: tracing?.needs.wireBytes === true || accessLogs.some((log) => log.needs.wireBytes === true),
     upgrades: allowedUpgrades(config),
     matchesUpstreamScheme: config.scheme_header_transformation?.match_upstream ?? false,
     proxies100Continue: config.proxy_100_continue ?? false,
