@@ -188,10 +188,10 @@ stats_sinks:
   ],
   [
     'a field that is not implemented',
-    'cluster_manager: { load_stats_config: {} }\n',
-    `baton.yaml:1:20: cluster_manager.load_stats_config: field 'load_stats_config' of envoy.config.bootstrap.v3.ClusterManager is not implemented in Baton: load reporting is not implemented
-  1 | cluster_manager: { load_stats_config: {} }
-    |                    ^`,
+    'cluster_manager: { outlier_detection: { event_service: {} } }\n',
+    `baton.yaml:1:41: cluster_manager.outlier_detection.event_service: field 'event_service' of envoy.config.bootstrap.v3.ClusterManager.OutlierDetection is not implemented in Baton: events go to a file: event_log_path
+  1 | cluster_manager: { outlier_detection: { event_service: {} } }
+    |                                         ^`,
   ],
   [
     'overload monitors and actions that are not implemented',

@@ -12,7 +12,7 @@ import { checkListeners } from './listeners/listeners.js';
 import { checkOverload } from './overload.js';
 import { checkRuntime } from './runtime.js';
 import { checkScripts } from './scripts.js';
-import { checkAdsConfig, checkConfigSources, reachOf } from './services/config-sources.js';
+import { checkConfigSources, checkServerStreams, reachOf } from './services/config-sources.js';
 import { checkStatsSinks } from './services/stats-sinks.js';
 import { checkWatchdogs } from './watchdogs.js';
 
@@ -42,7 +42,7 @@ export function checkBootstrap(
   checkStatsSinks(bootstrap.stats_sinks ?? [], context);
   checkScripts(bootstrap, problems);
   const reach = reachOf(bootstrap, context.http2Clusters);
-  checkAdsConfig(bootstrap, reach, problems);
+  checkServerStreams(bootstrap, reach, problems);
   checkConfigSources(schema, 'envoy.config.bootstrap.v3.Bootstrap', bootstrap, reach, problems);
   const address = bootstrap.admin?.address?.socket_address;
   checkStream(address, ['admin', 'address', 'socket_address'], problems);

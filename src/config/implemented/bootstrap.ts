@@ -79,7 +79,7 @@ export const BOOTSTRAP: ImplementedTable = {
   'envoy.config.bootstrap.v3.ClusterManager': {
     local_cluster_name: true,
     outlier_detection: true,
-    load_stats_config: refused('load reporting is not implemented'),
+    load_stats_config: true,
     enable_deferred_cluster_creation: accepted('workers create most clusters when they are first used in any case'),
     ...notImplemented('upstream_bind_config'),
   },

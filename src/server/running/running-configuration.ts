@@ -22,6 +22,7 @@ import { FilterConfigSet } from '../filter-configs/filter-config-set.js';
 import { ListenerDiscovery } from '../listeners/lds.js';
 import { ListenerSet } from '../listeners/listener-set.js';
 import { FilterParts } from '../listeners/version/filter-parts.js';
+import { LoadReporter } from '../load-reports/load-reporter.js';
 import type { Primary } from '../primary.js';
 import type { ReloadPlan } from '../reload/comparison/comparison.js';
 import { DrainingClusters } from '../reload/draining-clusters.js';
@@ -79,6 +80,8 @@ export class RunningConfiguration {
   readonly #rtds = new RtdsLayers();
   readonly #parts: FilterParts;
   readonly #drainingClusters: DrainingClusters;
+  /** Undefined without cluster_manager.load_stats_config. */
+  readonly #loadReporter: LoadReporter | undefined;
 
   constructor(
     primary: Primary,
@@ -116,6 +119,7 @@ export class RunningConfiguration {
     this.#drainingClusters = new DrainingClusters(this.clusters, this.listeners.draining, (names) => {
       this.clusterDiscovery.staticsRemoved(names);
     });
+    this.#loadReporter = this.#createLoadReporter(bootstrap, node);
     const { lds_config: lds } = bootstrap.dynamic_resources ?? {};
     this.listenerDiscovery = lds && new ListenerDiscovery(lds, this.#sources, this.listeners);
   }
@@ -133,7 +137,10 @@ export class RunningConfiguration {
       startRuntimeLayers: (init) => this.#rtds.start(runtime?.layers ?? [], this.runtime, this.#sources, init),
       startSecondaryClusters: (init) => this.clusters.loadSecondary(clusters, init),
       startClusterDiscovery: cds && ((init) => this.clusterDiscovery.start(cds, this.#sources, init)),
-      clustersInitialized: () => this.clusters.initialized(),
+      clustersInitialized: () => {
+        this.clusters.initialized();
+        this.#loadReporter?.start();
+      },
       startListeners: (init) => this.listeners.open(listeners, init),
       startListenerDiscovery: listenerDiscovery && ((init) => listenerDiscovery.start(init)),
     };
@@ -190,6 +197,7 @@ export class RunningConfiguration {
   /** Stops all changes by sources, files and filters. */
   async freeze(): Promise<void> {
     this.#rtds.close();
+    this.#loadReporter?.close();
     this.scripts.close();
     this.runtime.close();
     this.#parts.close();
@@ -214,6 +222,15 @@ export class RunningConfiguration {
         this.connectionLimits.update();
       },
     });
+  }
+
+  #createLoadReporter({ cluster_manager: manager }: Bootstrap, node: Node): LoadReporter | undefined {
+    const source = manager?.load_stats_config;
+    if (source === undefined) return undefined;
+    const { byName: clusters } = this.clusters;
+    const { store } = this.#primary;
+    const { calls } = this.upstream;
+    return new LoadReporter({ source, node, calls, store, clusters, failed: internalError });
   }
 
   #createSources(dynamic: DynamicOptions, node: Node): ServerConfigSources {

@@ -1,0 +1,236 @@
+// Reports the load of clusters to the load reporting service (LRS): one stream, in which the service says for which clusters and
+// how often, and the server sends what their hosts have counted since the previous report.
+
+import protobuf from 'protobufjs/minimal.js';
+import { messageOf } from '../../common/errors/errors.js';
+import { shownName } from '../../common/text/shown.js';
+import { MAX_TIMER_MS } from '../../common/time/max-timer.js';
+import { nextTurn } from '../../common/time/next-turn.js';
+import type { ApiConfigSource, Node } from '../../config/generated/api.js';
+import { encodeJson, loadMessages } from '../../config/schema/messages.js';
+import { escaped } from '../../config/text/problem.js';
+import type { GrpcCall } from '../../grpc/grpc-call.js';
+import { GrpcChannel } from '../../grpc/grpc-channel.js';
+import { monotonicMs } from '../../io/time/timer-driver.js';
+import { getLogger } from '../../log/logger.js';
+import { LoadReporterStats } from '../../stats/layouts/load-reporter.js';
+import type { StatsStore } from '../../stats/store.js';
+import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
+import type { CallingThread } from '../../upstream/calling-thread.js';
+import { HostLoads, type ReportedCluster } from './host-loads.js';
+
+const METHOD = '/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats';
+const REQUEST = 'envoy.service.load_stats.v3.LoadStatsRequest';
+const RESPONSE = 'envoy.service.load_stats.v3.LoadStatsResponse';
+const CLUSTER_STATS = 'envoy.config.endpoint.v3.ClusterStats';
+/** Field tag of LoadStatsRequest.cluster_stats. */
+const CLUSTER_STATS_TAG = 18;
+
+const ALL_CLUSTERS = 'envoy.lrs.supports_send_all_clusters';
+/** As in Envoy. */
+const RETRY_MS = 5000;
+/** Lower limit of the interval, whatever the service requests: a report walks over all hosts. */
+const MIN_INTERVAL_MS = 100;
+/** Above this, a report waits for the next interval: the service does not read. */
+const MAX_QUEUED_BYTES = 1024 * 1024;
+
+const logger = getLogger('upstream');
+
+export interface LoadReporterOptions {
+  /** `load_stats_config` */
+  readonly source: ApiConfigSource;
+  readonly node: Node;
+  readonly calls: CallingThread;
+  readonly store: StatsStore;
+  /** The active clusters, by name. */
+  readonly clusters: ReadonlyMap<string, ReportedCluster>;
+  /** Called for an internal error. */
+  failed(what: string, error: unknown): void;
+}
+
+/** A LoadStatsResponse; numbers of 64 bits are numbers. */
+interface Request {
+  readonly clusters?: readonly string[];
+  readonly send_all_clusters?: boolean;
+  readonly load_reporting_interval?: { readonly seconds?: number; readonly nanos?: number };
+  readonly report_endpoint_granularity?: boolean;
+}
+
+export class LoadReporter {
+  readonly #options: LoadReporterOptions;
+  readonly #channel: GrpcChannel;
+  readonly #types;
+  /** The encoded LoadStatsRequest without cluster_stats. */
+  readonly #head: Uint8Array;
+  readonly #loads: HostLoads;
+  readonly #scope: ScopeRef;
+  readonly #stats: Scope;
+  /** What the service has requested last. */
+  #requested: Request = {};
+  /** The requested clusters, with the monotonic ms of their previous report. */
+  #measured = new Map<string, number>();
+  #call: GrpcCall | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** Number of the current work; older work stops at its next step. */
+  #work = 0;
+  #lastFailure = '';
+  #isClosed = false;
+
+  constructor(options: LoadReporterOptions) {
+    this.#options = options;
+    const { calls, node, source, store } = options;
+    this.#channel = new GrpcChannel(source.grpc_services![0]!, calls);
+    this.#types = loadMessages(REQUEST, RESPONSE, CLUSTER_STATS);
+    const client_features = [...(node.client_features ?? []), ALL_CLUSTERS];
+    this.#head = encodeJson(this.#types[REQUEST], { node: { ...node, client_features } });
+    this.#loads = new HostLoads(store);
+    this.#scope = store.addScope('load_reporter.', LoadReporterStats);
+    this.#stats = store.scope(this.#scope);
+  }
+
+  /** Opens the stream. */
+  start(): void {
+    if (this.#isClosed) return;
+    let hasBegun = false;
+    const call = this.#channel.stream(METHOD, {
+      onConnected: () => {
+        if (this.#lastFailure !== '') logger.info(`${this.#name} is open again`);
+        this.#lastFailure = '';
+      },
+      onMessage: (message) => this.#guard(() => this.#receive(message)),
+      onEnd: ({ code, details }) => {
+        const lose = () => this.#lose(`${code}, ${details}`);
+        if (hasBegun) lose();
+        else setImmediate(lose);
+      },
+    });
+    hasBegun = true;
+    this.#call = call;
+    if (call !== undefined) this.#report();
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    this.#stop();
+    clearTimeout(this.#retry);
+    this.#channel.close();
+    this.#options.store.removeScope(this.#scope);
+  }
+
+  get #name(): string {
+    const { envoy_grpc: own, google_grpc: google } = this.#options.source.grpc_services![0]!;
+    return `load reports to ${shownName(own?.cluster_name ?? google?.target_uri ?? '')}`;
+  }
+
+  /** Ends the call, and what is under way. */
+  #stop(): void {
+    this.#call?.cancel();
+    this.#call = undefined;
+    this.#work++;
+    clearTimeout(this.#timer);
+  }
+
+  #lose(reason: string): void {
+    if (this.#isClosed) return;
+    this.#stop();
+    this.#stats.increment(LoadReporterStats.at.errors);
+    this.#stats.increment(LoadReporterStats.at.retries);
+    if (reason !== this.#lastFailure) logger.warning(`${this.#name} closed: ${escaped(reason)}`);
+    this.#lastFailure = reason;
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => this.#guard(() => this.start()), RETRY_MS);
+  }
+
+  #receive(message: Buffer): void {
+    const type = this.#types[RESPONSE];
+    try {
+      this.#requested = type.toObject(type.decode(message), { longs: Number }) as Request;
+    } catch (error) {
+      return this.#lose(`an unreadable response: ${messageOf(error)}`);
+    }
+    this.#stats.increment(LoadReporterStats.at.requests);
+    this.#measure();
+    this.#schedule();
+  }
+
+  /** Begins to measure the clusters that were not requested before. */
+  #measure(): void {
+    const { clusters: active } = this.#options;
+    const { clusters = [], send_all_clusters: all = false } = this.#requested;
+    const before = this.#measured;
+    const added: ReportedCluster[] = [];
+    this.#measured = new Map();
+    for (const name of all ? active.keys() : clusters) {
+      const cluster = active.get(name);
+      if (cluster === undefined) continue;
+      if (!before.has(name)) added.push(cluster);
+      this.#measured.set(name, before.get(name) ?? monotonicMs());
+    }
+    void this.#inTurns(this.#skip(added));
+  }
+
+  *#skip(clusters: readonly ReportedCluster[]): Generator<void, void> {
+    for (const { hosts } of clusters) yield* this.#loads.skip(hosts);
+  }
+
+  #schedule(): void {
+    const { nanos = 0, seconds = 0 } = this.#requested.load_reporting_interval ?? {};
+    const ms = Math.min(MAX_TIMER_MS, Math.max(MIN_INTERVAL_MS, seconds * 1000 + nanos / 1e6));
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.#guard(() => this.#report()), ms);
+  }
+
+  /** Sends what was counted since the previous report, and begins the next interval. The first report may have nothing to say. */
+  #report(): void {
+    if (this.#call === undefined) return;
+    if (this.#call.queuedBytes > MAX_QUEUED_BYTES) this.#schedule();
+    else void this.#inTurns(this.#send(this.#call));
+  }
+
+  *#send(call: GrpcCall): Generator<void, void> {
+    const writer = protobuf.Writer.create();
+    for (const [name, sinceMs] of this.#measured) {
+      const cluster = this.#options.clusters.get(name);
+      if (cluster === undefined) continue;
+      const nowMs = monotonicMs();
+      this.#measured.set(name, nowMs);
+      const stats = yield* this.#loads.report(cluster, this.#requested.report_endpoint_granularity ?? false);
+      const type = this.#types[CLUSTER_STATS];
+      const message = type.fromObject({ ...stats, load_report_interval: durationOf(nowMs - sinceMs) });
+      writer.uint32(CLUSTER_STATS_TAG).bytes(type.encode(message).finish());
+      yield;
+    }
+    call.write(Buffer.concat([this.#head, writer.finish()]));
+    this.#stats.increment(LoadReporterStats.at.responses);
+    if (this.#measured.size > 0) this.#schedule();
+  }
+
+  /** Does the work in steps, unless other work replaces it. A failure is reported, and ends the stream, which is opened again. */
+  async #inTurns(steps: Iterator<void>): Promise<void> {
+    const work = ++this.#work;
+    try {
+      while (work === this.#work && steps.next().done !== true) await nextTurn();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #guard(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#options.failed(`internal error: the ${this.#name} are ended`, error);
+    this.#lose(messageOf(error));
+  }
+}
+
+function durationOf(ms: number): { seconds: number; nanos: number } {
+  const seconds = Math.floor(ms / 1000);
+  return { seconds, nanos: Math.floor((ms - seconds * 1000) * 1e6) };
+}
