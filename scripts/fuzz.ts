@@ -16,13 +16,14 @@ import { fuzzRestart } from './fuzz/restart.js';
 import { Finding, Scope } from './fuzz/scope.js';
 import { fuzzSecrets } from './fuzz/secrets.js';
 import { fuzzTls } from './fuzz/tls.js';
+import { fuzzTokens } from './fuzz/tokens.js';
 import { fuzzTraffic } from './fuzz/traffic.js';
 
 const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           for how long, an equal part of it for each (default 60)
   --seed=N              repeats a run (default: another one each time)
-  --only=traffic|tls|secrets|first-bytes|http2|grpc|admin|restart|configurations
+  --only=traffic|tls|secrets|first-bytes|http2|grpc|tokens|admin|restart|configurations
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -43,6 +44,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
     { name: 'first-bytes', fuzz: fuzzFirstBytes },
     { name: 'http2', fuzz: fuzzHttp2 },
     { name: 'grpc', fuzz: fuzzGrpc },
+    { name: 'tokens', fuzz: fuzzTokens },
     { name: 'admin', fuzz: fuzzAdmin },
     { name: 'restart', fuzz: fuzzRestart },
     { name: 'configurations', fuzz: fuzzConfigurations },

@@ -22,6 +22,7 @@ import { grpcStats } from './filters/http/grpc-stats/index.js';
 import { grpcWeb } from './filters/http/grpc-web/index.js';
 import { headerMutation } from './filters/http/header-mutation/index.js';
 import { healthCheck } from './filters/http/health-check/index.js';
+import { jwtAuthn } from './filters/http/jwt-authn/index.js';
 import { localRateLimit } from './filters/http/local-ratelimit/index.js';
 import { onDemand } from './filters/http/on-demand/index.js';
 import { rbac } from './filters/http/rbac/index.js';
@@ -82,6 +83,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   grpcWeb,
   headerMutation,
   healthCheck,
+  jwtAuthn,
   localRateLimit,
   onDemand,
   rbac,

@@ -57,6 +57,7 @@ export { onDemand } from '../common/package/on-demand.js';
 export { releaseNumber } from '../common/package/version.js';
 export { shownName } from '../common/text/shown.js';
 export { durationMs } from '../common/time/duration.js';
+export { readDataSource } from '../config/fields/data-source.js';
 export { errorStatus } from '../config/fields/http-status.js';
 export { unpack } from '../config/schema/any.js';
 export { checkGrpcService } from '../grpc/initial-metadata.js';
@@ -68,7 +69,6 @@ export { reportMistakes } from './report-mistakes.js';
 // A factory creates one HttpFilter for each request. StreamControl is the request and its response as the filter controls them.
 
 export { ResponseFlag, shortFlags } from '../access-log/stream/response-flags.js';
-export { readDataSource } from '../config/fields/data-source.js';
 export {
   DataStatus,
   HeadersStatus,
@@ -104,6 +104,7 @@ export {
   type MetadataSource,
   type ValueRule,
 } from '../http/routing/matching/value-rule.js';
+export { RequestMatch } from '../http/routing/tables/request-match.js';
 export { headerKey } from './header-key.js';
 
 // ── Access loggers ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -214,6 +215,7 @@ export {
   type HttpCallRequest,
 } from '../upstream/http-calls/http-call.js';
 export { HttpService } from '../upstream/http-calls/http-service.js';
+export { type HttpTarget, httpTarget } from '../upstream/http-calls/http-uri.js';
 
 // ── The thread: log, memory, clock, timers, addresses ────────────────────────────────────────────────────────────────
 
