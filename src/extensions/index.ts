@@ -55,6 +55,8 @@ import { metricsServiceSink } from './stat-sinks/metrics-service/index.js';
 import { openTelemetrySink } from './stat-sinks/open-telemetry/index.js';
 import { statsdSink } from './stat-sinks/statsd/index.js';
 import { openTelemetryParts, openTelemetryTracer } from './tracers/open-telemetry/index.js';
+import { skyWalkingTracer } from './tracers/skywalking/index.js';
+import { zipkinTracer } from './tracers/zipkin/index.js';
 import { downstreamTls, upstreamTls } from './transport-sockets/tls/index.js';
 
 export const EXTENSIONS: readonly AnyExtension[] = [
@@ -116,6 +118,8 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   statsdSink,
   openTelemetryTracer,
   ...openTelemetryParts,
+  skyWalkingTracer,
+  zipkinTracer,
   downstreamTls,
   upstreamTls,
   ...NAMED,

@@ -19,6 +19,20 @@ message Status { string message = 2; int32 code = 3; }
 message Span { bytes trace_id = 1; bytes span_id = 2; string trace_state = 3; bytes parent_span_id = 4; string name = 5; int32 kind = 6;
   fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8; repeated KeyValue attributes = 9; repeated Event events = 11;
   Status status = 15; fixed32 flags = 16; }
+message ZipkinSpans { repeated ZipkinSpan spans = 1; }
+message ZipkinSpan { bytes trace_id = 1; bytes parent_id = 2; bytes id = 3; int32 kind = 4; string name = 5; fixed64 timestamp = 6;
+  uint64 duration = 7; ZipkinEndpoint local_endpoint = 8; repeated ZipkinAnnotation annotations = 10; map<string, string> tags = 11;
+  bool shared = 13; }
+message ZipkinEndpoint { string service_name = 1; bytes ipv4 = 2; }
+message ZipkinAnnotation { fixed64 timestamp = 1; string value = 2; }
+message Segment { string traceId = 1; string traceSegmentId = 2; repeated SegmentSpan spans = 3; string service = 4; string serviceInstance = 5; }
+message SegmentSpan { int32 spanId = 1; int32 parentSpanId = 2; int64 startTime = 3; int64 endTime = 4; repeated Reference refs = 5;
+  string operationName = 6; string peer = 7; int32 spanType = 8; int32 spanLayer = 9; int32 componentId = 10; bool isError = 11;
+  repeated Text tags = 12; repeated Log logs = 13; }
+message Reference { int32 refType = 1; string traceId = 2; string parentTraceSegmentId = 3; int32 parentSpanId = 4; string parentService = 5;
+  string parentServiceInstance = 6; string parentEndpoint = 7; string networkAddressUsedAtPeer = 8; }
+message Text { string key = 1; string value = 2; }
+message Log { int64 time = 1; repeated Text data = 2; }
 `,
   { keepCase: true },
 );

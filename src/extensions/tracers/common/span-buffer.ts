@@ -16,8 +16,8 @@ export interface SpanBufferEvents {
   export(spans: readonly Uint8Array[], done: (failure: string) => void): void;
   /** Called when spans were passed to export(). */
   sent(spans: number): void;
-  /** Called when spans are lost: the buffer was full, or the collector has not accepted them. */
-  dropped(spans: number): void;
+  /** Called when spans are lost: the buffer was full, or (`wasExported`) the collector has not accepted them. */
+  dropped(spans: number, wasExported: boolean): void;
   timerFlushed(): void;
 }
 
@@ -54,7 +54,7 @@ export class SpanBuffer {
   add(span: Uint8Array): void {
     const { maxSpans, minSpans } = this.#options;
     if (this.#spans.length >= maxSpans || this.#bytes + span.length > MAX_BYTES) {
-      this.#events.dropped(1);
+      this.#events.dropped(1, false);
       return this.#flush();
     }
     this.#spans.push(span);
@@ -98,7 +98,7 @@ export class SpanBuffer {
       this.#exports--;
       this.#exportedBytes -= bytes;
       if (failure === '') return;
-      this.#events.dropped(spans.length);
+      this.#events.dropped(spans.length, true);
       this.#log.log(`${this.#options.collector} accepts no spans: ${failure}; they are lost`);
     });
   }

@@ -1,0 +1,55 @@
+// envoy.tracers.zipkin: reports spans to a Zipkin collector as JSON or protobuf, and propagates B3 and W3C Trace Context.
+
+import type { ZipkinConfig } from '../../../config/generated/api.js';
+import { byValue, checkHttpService, obeyed, type TracerExtension } from '../../sdk.js';
+import { collectorService } from './collector.js';
+import { STATS_PREFIX, ZipkinStats } from './stats.js';
+import { ZipkinTracer } from './tracer.js';
+
+const MESSAGE = 'envoy.config.trace.v3.ZipkinConfig';
+const ANY_TIMEOUT_MS = 1000;
+
+export const zipkinTracer: TracerExtension<ZipkinConfig> = {
+  category: 'envoy.tracers',
+  name: 'envoy.tracers.zipkin',
+  typeUrls: [`type.googleapis.com/${MESSAGE}`],
+  implemented: {
+    [MESSAGE]: {
+      ...obeyed(
+        'collector_cluster',
+        'collector_endpoint',
+        'trace_id_128bit',
+        'shared_span_context',
+        'collector_hostname',
+        'split_spans_for_request',
+        'collector_service',
+        'timestamp_trace_ids',
+      ),
+      collector_endpoint_version: byValue({
+        DEPRECATED_AND_UNAVAILABLE_DO_NOT_USE: false,
+        HTTP_JSON: true,
+        HTTP_PROTO: true,
+        GRPC: false,
+      }),
+      trace_context_option: byValue({ USE_B3: true, USE_B3_WITH_W3C_PROPAGATION: true }),
+    },
+  },
+  validate(config, report) {
+    if (config.collector_service !== undefined)
+      return checkHttpService(config.collector_service, 'collector_service', report);
+    if (!config.collector_cluster) report('collector_cluster', 'must be set, or collector_service');
+    if (!config.collector_endpoint) report('collector_endpoint', 'must be set, or collector_service');
+    else {
+      checkHttpService(collectorService(config, ANY_TIMEOUT_MS), '', (_path, message) =>
+        report('collector_endpoint', message),
+      );
+    }
+  },
+  clusters: ({ collector_cluster: cluster, collector_service: service }) => [
+    service === undefined
+      ? ['collector_cluster', cluster]
+      : ['collector_service.http_uri.cluster', service.http_uri?.cluster],
+  ],
+  scopes: () => [{ prefix: STATS_PREFIX, layout: ZipkinStats }],
+  createOnWorker: (config, context) => new ZipkinTracer(config, context),
+};
