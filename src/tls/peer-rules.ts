@@ -125,9 +125,20 @@ function hasName({ names }: CertificateEvidence, expected: string): boolean {
   });
 }
 
-/** Names get into logs and answers. */
+/** Characters of names that a text shows: it gets into logs and answers, and a certificate can have thousands of names. */
+const MAX_NAMES_TEXT = 1000;
+
 function namesText({ names }: CertificateEvidence): string {
-  return onOneLine(names.map(nameText).join(', '));
+  let text = '';
+  let shown = 0;
+  for (; shown < names.length; shown++) {
+    const next = `${shown > 0 ? ', ' : ''}${nameText(names[shown]!)}`;
+    if (text.length + next.length > MAX_NAMES_TEXT) break;
+    text += next;
+  }
+  if (shown === 0 && names.length > 0) text = `${nameText(names[shown++]!).slice(0, MAX_NAMES_TEXT)} …`;
+  const others = names.length - shown;
+  return onOneLine(others > 0 ? `${text} and ${others} more` : text);
 }
 
 /** Returns whether a DNS name of a certificate, which may begin with `*.`, stands for `expected`. */

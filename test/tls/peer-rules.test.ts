@@ -49,6 +49,17 @@ t.test('the reason of a refusal takes one line, whatever the names contain', asy
   t.notMatch(detail, /[\0-\x1f]/);
 });
 
+t.test('the reason of a refusal is short, however many and long the names are', async (t) => {
+  const rules = rulesFor(NameType.Dns, 'good.test');
+  const detailOf = (...names: string[]) => rules.judge(0, 0, '', factsWith(NameType.Dns, ...names)).detail;
+  const many = detailOf(...Array.from({ length: 5000 }, (_, i) => `host-${i}.test`));
+  t.match(many, /\[host-0\.test, host-1\.test, .* and 49\d\d more\]$/);
+  t.ok(many.length < 1200);
+  const long = detailOf('a'.repeat(100_000), 'b.test');
+  t.match(long, / are \[a{1000} … and 1 more\]$/);
+  t.match(detailOf('c.test', 'd.test'), '[c.test, d.test]');
+});
+
 t.test('a name alone never vouches for a certificate, a digest does', async (t) => {
   const names: NameRule[] = [{ type: NameType.Dns, matcher: { exact: 'good.test' }, oid: '' }];
   const facts = {
