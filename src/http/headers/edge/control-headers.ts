@@ -31,7 +31,6 @@ const REMOVED_FROM_EXTERNAL = knownKeys([
   'x-envoy-ip-tags',
   'x-envoy-original-url',
   'x-envoy-hedge-on-per-try-timeout',
-  'x-envoy-is-timeout-retry',
 ]);
 /** Headers that only a proxy may send: also removed by the first proxy. */
 const REMOVED_AT_EDGE = knownKeys([

@@ -69,6 +69,7 @@ const FORWARDED_ALWAYS = [
   'x-envoy-fault-delay-request',
   'x-envoy-fault-throughput-response',
   'x-envoy-immediate-health-check-fail',
+  'x-envoy-is-timeout-retry',
   'x-envoy-local-overloaded',
   'x-envoy-original-dst-host',
   'x-envoy-original-method',
