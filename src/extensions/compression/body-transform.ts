@@ -8,8 +8,8 @@ import type { CompressionLibrary } from './library.js';
 /** A whole body up to this length is compressed at once, in a fraction of a millisecond. */
 const MAX_SHORT_BYTES = 16 * 1024;
 
-/** Memory that grows is reserved in steps of this size. */
-const GROWTH_STEP = 256 * 1024;
+/** Memory is reserved in steps of this size. */
+const MEMORY_STEP = 64 * 1024;
 const NO_BYTES = new Uint8Array(0);
 
 /** Above this much input that the stream has not taken, no more is read. */
@@ -71,7 +71,8 @@ export class BodyTransform {
   /** Undefined until there is input. */
   #transform: Transform | undefined;
   #isBlocked: boolean;
-  /** Bytes of `outside`. */
+  /** The memory that the stream uses at most; 0 until it is known. And how much of it is reserved. */
+  #maxMemory = 0;
   #reserved = 0;
   #written = 0;
   #pending = 0;
@@ -97,7 +98,8 @@ export class BodyTransform {
 
   /** Reserves the memory of the stream in advance. Returns false if there is none: the body must not be transformed. */
   reserve(): boolean {
-    return this.#reserve(this.#library.memoryBytes(NO_BYTES));
+    this.#maxMemory = this.#library.memoryBytes(NO_BYTES);
+    return this.#reserve(this.#maxMemory);
   }
 
   /** Takes a copy of the bytes. */
@@ -106,8 +108,8 @@ export class BodyTransform {
     const { length } = bytes;
     if (isLast && this.#transform === undefined && length <= MAX_SHORT_BYTES && this.#compressShort(bytes)) return;
     if (length > 0 && !this.#isOutputComplete) {
-      if (!this.#hasMemory(bytes)) return this.#onShortage();
       this.#written += length;
+      if (!this.#hasMemory(bytes)) return this.#onShortage();
       this.#pending += length;
       if (this.#pending > MAX_PENDING_BYTES) this.#body.pause();
       this.#start().write(Buffer.from(bytes), () => this.#onTaken(length));
@@ -142,23 +144,23 @@ export class BodyTransform {
 
   // ── Memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Reserves the memory of a stream that begins with `input`, unless it has it. Returns false if there is none. */
+  /**
+   * Reserves the memory of a stream whose input continues with `input`. Returns false if there is none. A stream fills its memory with
+   * output, and input that becomes too long is not valid: a client must send some to occupy much.
+   */
   #hasMemory(input: Uint8Array): boolean {
-    return this.#reserved > 0 || this.#reserve(this.#library.memoryBytes(input));
+    if (this.#maxMemory === 0) this.#maxMemory = this.#library.memoryBytes(input);
+    const { maxRatio } = this.#options;
+    const steps =
+      maxRatio === undefined ? Number.POSITIVE_INFINITY : 1 + Math.ceil((this.#written * maxRatio) / MEMORY_STEP);
+    const missing = Math.min(this.#maxMemory, steps * MEMORY_STEP) - this.#reserved;
+    return missing <= 0 || this.#reserve(missing);
   }
 
   #reserve(bytes: number): boolean {
     if (!this.#options.outside.reserve(bytes)) return false;
     this.#reserved += bytes;
     return true;
-  }
-
-  /** Reserves what grows with the output. Returns false if there is none. */
-  #grow(): boolean {
-    const { growthBytes = 0, memoryBytes } = this.#library;
-    if (growthBytes === 0) return true;
-    const missing = memoryBytes(NO_BYTES) + Math.min(this.#passed, growthBytes) - this.#reserved;
-    return missing <= 0 || this.#reserve(Math.ceil(missing / GROWTH_STEP) * GROWTH_STEP);
   }
 
   #release(): void {
@@ -208,7 +210,6 @@ export class BodyTransform {
     this.#passed += bytes.length;
     const { maxRatio = Number.POSITIVE_INFINITY } = this.#options;
     if (this.#passed > this.#written * maxRatio) return this.#onInvalid(`it is over ${maxRatio} times as long`);
-    if (!this.#grow()) return this.#onShortage();
     this.#options.onOutput(bytes.length);
     this.#body.pass(bytes);
   }

@@ -9,10 +9,8 @@ export interface CompressionLibrary {
   readonly statName: string;
   /** Returns a stream for one body. What is written to it is passed on at once, not only at the end. */
   create(): Transform;
-  /** Returns the bytes that a stream needs beyond its input and output, about. `input`: its beginning, at least one byte if there is any. */
+  /** Returns the bytes that a stream uses at most, about. `input`: its beginning, at least one byte if there is any. */
   memoryBytes(input: Uint8Array): number;
-  /** The memory grows with the output by up to this number of bytes. */
-  readonly growthBytes?: number;
   /** Compresses a short body at once, which costs less than a stream; absent where it could take long. */
   compressShort?(bytes: Uint8Array): Uint8Array;
 }

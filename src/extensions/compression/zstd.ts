@@ -70,8 +70,8 @@ const ZSTD_C_CHECKSUM_FLAG = 201;
 const ZSTD_D_WINDOW_LOG_MAX = 100;
 /** RFC 9659: bodies with larger windows must not be sent, and need not be decoded. zstd itself would take 128 MiB for one. */
 const MAX_WINDOW_LOG = 23;
-/** A block and tables of the decoder. Its window is filled as its output is made. */
-const DECODER_BYTES = 384 * 1024;
+/** A block, tables, and the window of the decoder. */
+const DECODER_BYTES = (384 << 10) + (1 << MAX_WINDOW_LOG);
 
 function reportOldNode(report: Report): void {
   if (node.createZstdCompress !== undefined) return;
@@ -117,7 +117,6 @@ export function zstdDecompression(config: DecompressorZstd): DecompressionLibrar
     errorStat: 'zstd_generic_error',
     create: () => node.createZstdDecompress!(options),
     memoryBytes: () => STREAM_BYTES + DECODER_BYTES,
-    growthBytes: 1 << MAX_WINDOW_LOG,
   };
 }
 

@@ -178,23 +178,23 @@ t.test('the memory of decompression is bounded', async (t) => {
   const { baton } = proxy;
   const outside = () => baton.stat('server.worker_0.buffer_memory_outside');
   // Its first byte announces a window of 4 MiB; half of 16 MB may be used.
-  const body = brotliCompressSync(randomBytes(3000), { params: { [constants.BROTLI_PARAM_LGWIN]: 22 } });
+  const body = brotliCompressSync(randomBytes(60_000), { params: { [constants.BROTLI_PARAM_LGWIN]: 22 } });
   const client = await connectRaw(t, proxy.port);
   client.write(
     `POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-encoding: br\r\ncontent-length: ${body.length}\r\n\r\n`,
   );
-  client.write(body.subarray(0, 100));
+  client.write(body.subarray(0, 50_000));
   await waitFor(async () => ((await outside()) ?? 0) > 4 << 20, { what: 'the memory to be counted' });
   const post = (listener: string, bytes: Buffer) =>
     proxy.on(listener, '/', { method: 'POST', body: bytes, headers: { 'content-encoding': listener } });
   t.match(await post('br', body), { status: 503, body: 'no memory for decompression' });
-  t.match(await post('br', brotliCompressSync(TEXT)), { status: 503 }, 'a window of the same size');
+  t.match(await post('br', brotliCompressSync(TEXT)), { status: 200 }, 'a window that the body cannot fill');
   t.match(await post('gzip', gzip), { status: 200 }, 'a small window');
-  client.write(body.subarray(100));
+  client.write(body.subarray(50_000));
   t.match((await client.readToEnd()).text, /^HTTP\/1.1 200 /);
   t.match(await post('br', body), { status: 200 });
   await waitFor(async () => (await outside()) === 0, { what: 'the memory to be released' });
-  t.equal(await baton.stat('server.worker_0.buffer_memory_refusals'), 2);
+  t.equal(await baton.stat('server.worker_0.buffer_memory_refusals'), 1);
 });
 
 t.test('mutated bodies do no harm', async (t) => {
