@@ -535,43 +535,6 @@ baton.yaml:4:53: ${CLUSTER}.conect_timeout: unknown field 'conect_timeout' of en
     `${CLUSTER}.upstream_connection_options.tcp_keepalive.keepalive_probes: it must be between 1 and 127, found 0`,
   ],
   [
-    'upstream-only HTTP options in a connection manager',
-    `static_resources:
-  listeners:
-  - address: { socket_address: { address: 127.0.0.1, port_value: 0 } }
-    filter_chains:
-    - filters:
-      - name: manager
-        typed_config:
-          "@type": ${HCM_URL}
-          stat_prefix: a
-          route_config: {}
-          common_http_protocol_options: { max_response_headers_kb: 80 }
-          http_filters: [ { name: router, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router } } ]
-`,
-    'common_http_protocol_options.max_response_headers_kb: it is about responses of hosts and has no effect here: set it in the cluster',
-  ],
-  [
-    'downstream-only HTTP options in a cluster',
-    `static_resources:
-  clusters:
-  - name: a
-    load_assignment: { cluster_name: a }
-    typed_extension_protocol_options:
-      ${HTTP_OPTIONS}:
-        "@type": type.googleapis.com/${HTTP_OPTIONS}
-        common_http_protocol_options: { headers_with_underscores_action: REJECT_REQUEST }
-        explicit_http_config:
-          http_protocol_options: { allow_absolute_url: true, accept_http_10: true, default_host_for_http_10: a, allow_custom_methods: true }
-`,
-    `baton.yaml:8:41: ${CLUSTER}.typed_extension_protocol_options["${HTTP_OPTIONS}"].common_http_protocol_options.headers_with_underscores_action: it is about requests of clients and has no effect in a cluster: set it in the connection manager, or leave it out`,
-    'baton.yaml:10:36: ',
-    'explicit_http_config.http_protocol_options.allow_absolute_url: it is about requests of clients',
-    'explicit_http_config.http_protocol_options.accept_http_10: it is about requests of clients',
-    'explicit_http_config.http_protocol_options.default_host_for_http_10: it is about requests of clients',
-    'explicit_http_config.http_protocol_options.allow_custom_methods: it is about requests of clients',
-  ],
-  [
     'intervals in the wrong order',
     'static_resources:\n  clusters: [ { name: a, load_assignment: { cluster_name: a }, dns_failure_refresh_rate: { base_interval: 5s, max_interval: 1s } } ]\n',
     'dns_failure_refresh_rate.max_interval: max_interval must be greater than or equal to base_interval',
@@ -1204,7 +1167,7 @@ static_resources:
     typed_extension_protocol_options:
       ${HTTP_OPTIONS}:
         "@type": type.googleapis.com/${HTTP_OPTIONS}
-        use_downstream_protocol_config: { http2_protocol_options: {}, http3_protocol_options: {}, http_protocol_options: { accept_http_10: true } }
+        use_downstream_protocol_config: { http2_protocol_options: {}, http3_protocol_options: {} }
   - name: b
     load_assignment: { cluster_name: b }
     http2_protocol_options: {}
@@ -1233,7 +1196,6 @@ static_resources:
         auto_config: {}
 `,
     'use_downstream_protocol_config.http3_protocol_options: field',
-    'use_downstream_protocol_config.http_protocol_options.accept_http_10: it is about requests of clients',
     `clusters[1].http2_protocol_options: the cluster's '${HTTP_OPTIONS}' take precedence: leave it out`,
     `clusters[2].protocol_selection: the cluster's '${HTTP_OPTIONS}' take precedence: leave it out`,
     "override_auto_sni_header: requests have no ':scheme' here: name a header",

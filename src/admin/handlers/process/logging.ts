@@ -34,7 +34,7 @@ const USAGE =
   'usage: /logging?<name>=<level> (change single level)\n' +
   'usage: /logging?paths=name1:level1,name2:level2,... (change multiple levels)\n' +
   'usage: /logging?level=<level> (change all levels)\n' +
-  'usage: /logging?group=<group>:<level> (change the levels of a group)\n' +
+  'usage: /logging?group=<group_name>:<level> (change group of loggers)\n' +
   `levels: ${LEVEL_NAMES.join(' ')} \n`;
 
 function update(query: QueryParameters, services: AdminServices): void {

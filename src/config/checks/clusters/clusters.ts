@@ -5,7 +5,7 @@ import { durationMs } from '../../../common/time/duration.js';
 import { ipAddress } from '../../../io/addresses/address.js';
 import type { ExtensionCatalog } from '../../catalog/extension.js';
 import { type DnsFields, discoveryType, dnsFields } from '../../fields/discovery.js';
-import { HTTP_OPTIONS, httpOptions, protocolOptions } from '../../fields/http-options.js';
+import { HTTP_OPTIONS } from '../../fields/http-options.js';
 import type { Cluster, ClusterLoadAssignment, Endpoint, OutlierDetection, TcpKeepalive } from '../../generated/api.js';
 import { formatPath, type Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
@@ -149,7 +149,6 @@ function checkOptions(cluster: Cluster, path: Path, catalog: ExtensionCatalog, p
   checkLoadBalancing(cluster, path, catalog, problems);
   checkKeepalive(cluster.upstream_connection_options?.tcp_keepalive, path, problems);
   checkProtocolOptions(cluster, path, problems);
-  checkHttpOptions(cluster, path, problems);
   checkOutlierDetection(cluster.outlier_detection, [...path, 'outlier_detection'], problems);
 }
 
@@ -200,28 +199,6 @@ function checkProtocolOptions(cluster: Cluster, path: Path, problems: Problems):
     const what = `no extension of this build has protocol options with the name '${key}'`;
     problems.error(at, `${what}; the only supported name is '${HTTP_OPTIONS}'`, 'key');
   }
-}
-
-/** Reports options that only affect downstream requests. The messages of these options are shared with the connection manager. */
-function checkHttpOptions(cluster: Cluster, path: Path, problems: Problems): void {
-  const common = httpOptions(cluster)?.common_http_protocol_options;
-  const { holder: config, protocols } = protocolOptions(cluster);
-  const http1 = protocols.http_protocol_options ?? {};
-  const at = [...path, 'typed_extension_protocol_options', HTTP_OPTIONS];
-  const refuse = (holder: Path, field: string) =>
-    problems.error(
-      [...at, ...holder, field],
-      'it is about requests of clients and has no effect in a cluster: set it in the connection manager, or leave it out',
-      'key',
-    );
-  if ((common?.headers_with_underscores_action ?? 'ALLOW') !== 'ALLOW') {
-    refuse(['common_http_protocol_options'], 'headers_with_underscores_action');
-  }
-  const holder = [config, 'http_protocol_options'];
-  if (http1.allow_absolute_url !== undefined) refuse(holder, 'allow_absolute_url');
-  if (http1.accept_http_10) refuse(holder, 'accept_http_10');
-  if (http1.default_host_for_http_10) refuse(holder, 'default_host_for_http_10');
-  if (http1.allow_custom_methods) refuse(holder, 'allow_custom_methods');
 }
 
 /** The limits of Linux. */
