@@ -29,6 +29,21 @@ const endpoints = (name: string, port = 80) => ({
 });
 const names = (request: XdsRequest) => [...request.names].sort();
 
+for (const [protocol, attempts] of [
+  ['sotw', 2],
+  ['delta', 3],
+] as [XdsProtocol, number][]) {
+  t.test(`${protocol}: a refused update counts as in Envoy`, async (t) => {
+    const plane = await startControlPlane(t);
+    const subscriber = startSubscriber(t, plane);
+    plane.set('cluster', [cluster('a'), cluster('bad-one')]);
+    subscriber.subscribe({ source: plane.source(protocol) as ConfigSource, type: 'cluster', statPrefix: 'cds.' });
+    await plane.waitForNack('cluster');
+    t.equal(subscriber.store.value('cds.update_rejected'), 1);
+    t.equal(subscriber.store.value('cds.update_attempt'), attempts);
+  });
+}
+
 for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
   t.test(`${protocol}: a single subscription`, async (t) => {
     const plane = await startControlPlane(t);

@@ -60,7 +60,7 @@ export class TypeChannel {
   }
 
   add(request: SubscriptionRequest): Watch {
-    const watch = new Watch(request, this.#context, this.#handled);
+    const watch = new Watch(request, this.#context, this.#handled, this.#protocol.countsRefusals);
     this.#watches.add(watch);
     return watch;
   }

@@ -35,9 +35,16 @@ export class Watch {
   /** It has got an update or fetchTimedOut(). */
   #isNotified = false;
   #isClosed = false;
+  readonly #countsRefusals: boolean;
 
-  /** `handled` resolves when everything that has arrived is handled, or after the given time. */
-  constructor(request: SubscriptionRequest, context: GrpcSourcesContext, handled: (maxMs: number) => Promise<void>) {
+  /** `handled` resolves when everything that has arrived is handled, or after the given time. `countsRefusals`: see Protocol. */
+  constructor(
+    request: SubscriptionRequest,
+    context: GrpcSourcesContext,
+    handled: (maxMs: number) => Promise<void>,
+    countsRefusals: boolean,
+  ) {
+    this.#countsRefusals = countsRefusals;
     this.names = request.names;
     this.fresh = request.names;
     this.#request = request;
@@ -76,6 +83,7 @@ export class Watch {
         `gRPC config for ${this.#typeUrl} accepted with ${update.resources.length} resources with version ${shownName(update.version)}`,
       );
     } else {
+      if (this.#countsRefusals) this.#stats.attempt();
       this.#stats.rejected();
       logger.warning(`gRPC config for ${this.#typeUrl} rejected: ${rejectionText(refused)}`);
     }

@@ -15,6 +15,7 @@ interface Answer {
 }
 
 export class Delta implements Protocol {
+  readonly countsRefusals = true;
   holdsAnswers = false;
   readonly #typeUrl: string;
   /** Contains '*' for a wildcard. */

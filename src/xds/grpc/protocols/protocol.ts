@@ -18,6 +18,8 @@ export interface SubscribedNames {
 export type ResourceChanges = Pick<Update, 'resources' | 'refused' | 'removed'>;
 
 export interface Protocol {
+  /** As in Envoy, an update that is refused counts as another attempt. */
+  readonly countsRefusals: boolean;
   /** ACKs and NACKs wait; subscription changes do not. */
   holdsAnswers: boolean;
   /** Called when a new stream is open. All names must be subscribed again. */

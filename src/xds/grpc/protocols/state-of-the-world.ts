@@ -15,6 +15,7 @@ interface Answer {
 }
 
 export class StateOfTheWorld implements Protocol {
+  readonly countsRefusals = false;
   holdsAnswers = false;
   readonly #typeUrl: string;
   #subscribed: SubscribedNames = NOTHING;
