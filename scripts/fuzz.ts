@@ -1,5 +1,5 @@
 // `npm run fuzz`: mutated traffic against a running server, TLS connections in both directions, TLS secrets of a management server,
-// first bytes of connections for listener filters, HTTP/2 connections to the codec, its admin port and the sockets of its hot
+// first bytes of connections for listener filters, HTTP/2 connections to the codec, gRPC messages, the gRPC-JSON transcoder, its admin port and the sockets of its hot
 // restart, then mutated configurations, for a bounded time.
 //
 // Exits with status 1 if a worker died, an exception was caught, a stack trace was printed or a resource was leaked, and prints
@@ -18,12 +18,13 @@ import { fuzzSecrets } from './fuzz/secrets.js';
 import { fuzzTls } from './fuzz/tls.js';
 import { fuzzTokens } from './fuzz/tokens.js';
 import { fuzzTraffic } from './fuzz/traffic.js';
+import { fuzzTranscoder } from './fuzz/transcoder.js';
 
 const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           for how long, an equal part of it for each (default 60)
   --seed=N              repeats a run (default: another one each time)
-  --only=traffic|tls|secrets|first-bytes|http2|grpc|tokens|admin|restart|configurations
+  --only=traffic|tls|secrets|first-bytes|http2|grpc|transcoder|tokens|admin|restart|configurations
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -45,6 +46,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
     { name: 'http2', fuzz: fuzzHttp2 },
     { name: 'grpc', fuzz: fuzzGrpc },
     { name: 'tokens', fuzz: fuzzTokens },
+    { name: 'transcoder', fuzz: fuzzTranscoder },
     { name: 'admin', fuzz: fuzzAdmin },
     { name: 'restart', fuzz: fuzzRestart },
     { name: 'configurations', fuzz: fuzzConfigurations },

@@ -18,6 +18,7 @@ import { extAuthz } from './filters/http/ext-authz/index.js';
 import { fault } from './filters/http/fault/index.js';
 import { grpcHttp1Bridge } from './filters/http/grpc-http1-bridge/index.js';
 import { grpcHttp1ReverseBridge } from './filters/http/grpc-http1-reverse-bridge/index.js';
+import { grpcJsonTranscoder } from './filters/http/grpc-json-transcoder/index.js';
 import { grpcStats } from './filters/http/grpc-stats/index.js';
 import { grpcWeb } from './filters/http/grpc-web/index.js';
 import { headerMutation } from './filters/http/header-mutation/index.js';
@@ -81,6 +82,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   fault,
   grpcHttp1Bridge,
   grpcHttp1ReverseBridge,
+  grpcJsonTranscoder,
   grpcStats,
   grpcWeb,
   headerMutation,

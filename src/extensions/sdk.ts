@@ -53,6 +53,7 @@ export type {
 // the first.
 
 export { BatonError, buildEach, messageOf } from '../common/errors/errors.js';
+export { readRegularFile } from '../common/files/regular-file.js';
 export { onDemand } from '../common/package/on-demand.js';
 export { releaseNumber } from '../common/package/version.js';
 export { shownName } from '../common/text/shown.js';
@@ -86,7 +87,7 @@ export { Runtime, type RuntimeDouble, type RuntimeFlag, type RuntimeFraction } f
 //
 // HeaderBlock is the head or the trailers of a message. Keys, rules and mutations are compiled once, in createOnWorker().
 
-export { grpcStatusOf } from '../common/grpc-status.js';
+export { grpcStatusIn, grpcStatusOf } from '../common/grpc-status.js';
 export { type HeaderKey, knownHeader } from '../common/text/header-names.js';
 export { compileFullMatch } from '../common/text/regex.js';
 export { byteText } from '../http/headers/byte-text.js';

@@ -28,6 +28,7 @@ export interface FilterHost {
   addRequestTrailers(filter: HttpFilter): HeaderBlock | undefined;
   addResponseTrailers(filter: HttpFilter): HeaderBlock | undefined;
   setRequestBufferLimit(bytes: number): void;
+  setResponseBufferLimit(bytes: number): void;
   /** Called once when a filter begins to pause the message, and once when that filter resumes it. */
   pauseRequestForFilter(): void;
   resumeRequestForFilter(): void;
@@ -142,6 +143,10 @@ export class FilterControl implements StreamControl {
 
   setRequestBufferLimit(bytes: number): void {
     this.#host?.setRequestBufferLimit(bytes);
+  }
+
+  setResponseBufferLimit(bytes: number): void {
+    this.#host?.setResponseBufferLimit(bytes);
   }
 
   pauseRequest(): void {

@@ -225,6 +225,10 @@ export class StreamFilters implements FilterHost {
     if (this.decode !== undefined) this.decode.limit = bytes;
   }
 
+  setResponseBufferLimit(bytes: number): void {
+    if (this.encode !== undefined) this.encode.limit = bytes;
+  }
+
   pauseRequestForFilter(): void {
     // Not flow control: as in Envoy, what a filter waits for is no reason to count.
     if (this.#pausingRequest++ === 0) this.#flow.pause(PAUSED_BY_FILTERS, false);
