@@ -2,6 +2,7 @@
 // body of the response (connect_config).
 
 import { Protocol } from '../../access-log/stream/stream-info.js';
+import type { Priority } from '../../common/priority.js';
 import { type RequestEncoder, ResetReason } from '../../http/codec/streams.js';
 import { type HeaderBlock, headerBlocks } from '../../http/headers/header-block.js';
 import type { Cluster, ClusterHost } from '../cluster.js';
@@ -20,6 +21,7 @@ export class TcpTunnel implements RequestPool, RequestEncoder, UpstreamSocketEve
   readonly #cluster: Cluster;
   readonly #host: ClusterHost;
   readonly #options: ConnectOptions;
+  readonly #priority: Priority;
   /** What precedes the bytes of the request. */
   readonly #opening: Uint8Array;
   #request: PoolRequest | undefined;
@@ -29,7 +31,14 @@ export class TcpTunnel implements RequestPool, RequestEncoder, UpstreamSocketEve
   #isResponseEnded = false;
 
   /** `authority`: see ConnectOptions. */
-  constructor(cluster: Cluster, host: ClusterHost, authority: string | undefined, opening: Uint8Array) {
+  constructor(
+    cluster: Cluster,
+    host: ClusterHost,
+    priority: Priority,
+    authority: string | undefined,
+    opening: Uint8Array,
+  ) {
+    this.#priority = priority;
     this.#cluster = cluster;
     this.#host = host;
     this.#options = { ...NO_CONNECT_OPTIONS, authority };
@@ -40,7 +49,7 @@ export class TcpTunnel implements RequestPool, RequestEncoder, UpstreamSocketEve
 
   start(request: PoolRequest): void {
     this.#request = request;
-    this.#socket = UpstreamSocket.connect(this, this.#cluster, this.#host, this.#options);
+    this.#socket = UpstreamSocket.connect(this, this.#cluster, this.#host, this.#options, this.#priority);
     if (this.#socket === undefined) request.onPoolFailure(PoolFailure.PendingOverflow, '');
   }
 

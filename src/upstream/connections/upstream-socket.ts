@@ -30,32 +30,34 @@ export interface UpstreamSocketEvents {
 export class UpstreamSocket extends HostConnection {
   readonly #events: UpstreamSocketEvents;
   readonly #cluster: Cluster;
+  readonly #priority: Priority;
 
   /**
    * Begins to connect. Returns undefined when a circuit breaker of the cluster is open: for connections, or for pending requests,
-   * which limits pending connects.
+   * which limits pending connects. `priority`: of the circuit breakers.
    */
   static connect(
     events: UpstreamSocketEvents,
     cluster: Cluster,
     host: Host,
     options?: ConnectOptions,
+    priority = Priority.Default,
   ): UpstreamSocket | undefined {
     const { limits, stats } = cluster;
-    if (!limits.tryAcquire(LimitKind.Connections, Priority.Default)) {
+    if (!limits.tryAcquire(LimitKind.Connections, priority)) {
       stats.increment(ClusterStats.at.upstream_cx_overflow);
       return undefined;
     }
-    if (!limits.tryAcquire(LimitKind.PendingRequests, Priority.Default)) {
-      limits.release(LimitKind.Connections, Priority.Default);
+    if (!limits.tryAcquire(LimitKind.PendingRequests, priority)) {
+      limits.release(LimitKind.Connections, priority);
       stats.increment(ClusterStats.at.upstream_rq_pending_overflow);
       return undefined;
     }
     try {
-      return new UpstreamSocket(events, cluster, host, undefined, options);
+      return new UpstreamSocket(events, cluster, host, priority, undefined, options);
     } catch (error) {
-      limits.release(LimitKind.Connections, Priority.Default);
-      limits.release(LimitKind.PendingRequests, Priority.Default);
+      limits.release(LimitKind.Connections, priority);
+      limits.release(LimitKind.PendingRequests, priority);
       throw error;
     }
   }
@@ -68,19 +70,21 @@ export class UpstreamSocket extends HostConnection {
   ): UpstreamSocket {
     // The connection exists already: no breaker may refuse it.
     cluster.limits.acquire(LimitKind.Connections, Priority.Default);
-    return new UpstreamSocket(events, cluster, host, takenOver);
+    return new UpstreamSocket(events, cluster, host, Priority.Default, takenOver);
   }
 
   private constructor(
     events: UpstreamSocketEvents,
     cluster: Cluster,
     host: Host,
+    priority: Priority,
     takenOver?: TakenOverConnection,
     options?: ConnectOptions,
   ) {
     super(cluster, host, takenOver, options);
     this.#events = events;
     this.#cluster = cluster;
+    this.#priority = priority;
     if (cluster.spec.closesOnHostFailure) (host.sockets ??= new Set()).add(this);
     if (takenOver !== undefined) {
       cluster.requestResumed(host);
@@ -194,7 +198,7 @@ export class UpstreamSocket extends HostConnection {
 
   protected ended(by: EndedBy, wasConnected: boolean): void {
     this.host.sockets?.delete(this);
-    this.#cluster.limits.release(LimitKind.Connections, Priority.Default);
+    this.#cluster.limits.release(LimitKind.Connections, this.#priority);
     if (!wasConnected) return this.#pendingEnded();
     this.#cluster.requestEnded(this.host);
     // As in Envoy, the connection is a request that its end interrupts.
@@ -210,7 +214,7 @@ export class UpstreamSocket extends HostConnection {
 
   /** Called when the connect has ended. */
   #pendingEnded(): void {
-    this.#cluster.limits.release(LimitKind.PendingRequests, Priority.Default);
+    this.#cluster.limits.release(LimitKind.PendingRequests, this.#priority);
     this.stats.decrement(ClusterStats.at.upstream_rq_pending_active);
     this.host.stats.decrement(HostStats.at.rq_pending_active);
   }

@@ -534,7 +534,7 @@ export class Router implements TerminalFilter, TryListener {
     const { connect, priority } = this.#route;
     const { info } = this.#stream;
     if (connect?.endsHere(this.#request.headers))
-      return new TcpTunnel(cluster, host, this.#authority, proxyHeader(connect.proxyVersion, info));
+      return new TcpTunnel(cluster, host, priority, this.#authority, proxyHeader(connect.proxyVersion, info));
     return cluster.pool(host, priority, info.protocol, this.#authority);
   }
 
