@@ -352,8 +352,8 @@ export const CLUSTER: ImplementedTable = {
     enable_huffman_encoding: true,
     allow_connect: true,
     stream_error_on_invalid_http_messaging: refused('set override_stream_error_on_invalid_http_message'),
+    allow_metadata: refused('METADATA frames, an extension of HTTP/2 that only Envoy knows, are ignored'),
     ...notImplemented(
-      'allow_metadata',
       'custom_settings_parameters',
       'use_oghttp2_codec',
       'max_metadata_size',

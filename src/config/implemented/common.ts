@@ -101,7 +101,9 @@ export const COMMON: ImplementedTable = {
     google_grpc: true,
     timeout: true,
     initial_metadata: true,
-    ...notImplemented('retry_policy'),
+    retry_policy: refused(
+      'calls to gRPC services are made once: let the service be reached through several hosts, or retry there',
+    ),
   },
   'envoy.config.core.v3.GrpcService.EnvoyGrpc': {
     cluster_name: true,

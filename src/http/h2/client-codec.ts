@@ -117,6 +117,7 @@ export class H2ClientCodec extends H2Connection implements ClientCodec {
       this.skipSection(at, end);
       return;
     }
+    this.countSection(stream);
     if (stream.isEndReceived) {
       if (this.skipSection(at, end)) this.failStream(stream, ErrorCode.StreamClosed, CONNECTION_ERROR);
     } else if (stream.hasReceivedHead) this.#onTrailers(stream, at, end, endStream);

@@ -27,7 +27,17 @@ import {
 import { FloodGuard } from './floods.js';
 import { type FrameHandler, FrameReader } from './frame-reader.js';
 import { FrameWriter } from './frame-writer.js';
-import { ACK, DEFAULT_WINDOW, ErrorCode, Flag, FrameType, MAX_WINDOW, readUint31, readUint32 } from './frames.js';
+import {
+  ACK,
+  DEFAULT_WINDOW,
+  ErrorCode,
+  Flag,
+  FRAME_HEADER_BYTES,
+  FrameType,
+  MAX_WINDOW,
+  readUint31,
+  readUint32,
+} from './frames.js';
 import { Section } from './head-builder.js';
 import { sendSection } from './head-writer.js';
 import { HpackDecoder } from './hpack/decoder.js';
@@ -92,6 +102,8 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   #blockBytes = 0;
   #blockFrames = 0;
   #sectionFlags = 0;
+  /** Of the frames of the last section. */
+  #sectionBytes = 0;
   /** Streams with a queue that their windows allow to send, in the order in which they get their turn. */
   #firstWaiting: H2Stream | undefined;
   #lastWaiting: H2Stream | undefined;
@@ -379,6 +391,7 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   #onHeaders(flags: number, streamId: number, at: number, end: number): void {
     const { bytes } = this.memory;
     const endStream = (flags & Flag.EndStream) !== 0;
+    this.#sectionBytes = FRAME_HEADER_BYTES + end - at;
     if (this.floods.countContent(at === end && !endStream)) return this.#emptyFlood();
     if ((flags & Flag.Padded) !== 0) {
       if (at === end) return this.fail(ErrorCode.FrameSizeError, 'HEADERS: no padding length');
@@ -400,6 +413,7 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   #onContinuation(flags: number, at: number, end: number): void {
     const isLast = (flags & Flag.EndHeaders) !== 0;
     const frames = ++this.#blockFrames;
+    this.#sectionBytes += FRAME_HEADER_BYTES + end - at;
     const isSmall = frames > FREE_CONTINUATIONS && this.#blockBytes + end - at < frames * MIN_CONTINUATION_BYTES;
     if (this.floods.countContent(at === end && !isLast) || isSmall) return this.#emptyFlood();
     if (!this.#keepFragment(at, end) || !isLast) return;
@@ -414,6 +428,12 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   #section(streamId: number, at: number, end: number, endStream: boolean): void {
     this.#share -= HEAD_STEPS;
     this.onSection(streamId, at, end, endStream);
+  }
+
+  /** Counts the bytes of the section that is being received. */
+  protected countSection({ bytes }: H2Stream): void {
+    bytes.received += this.#sectionBytes;
+    bytes.headersReceived += this.#sectionBytes;
   }
 
   /**
@@ -551,6 +571,7 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
     }
     if (stream.isEndReceived) return this.#refuse(ErrorCode.StreamClosed, 'DATA: stream in half-closed(remote)');
     stream.receiveWindow -= length;
+    stream.bytes.received += FRAME_HEADER_BYTES + length;
     if (stream.receiveWindow < 0) this.failStream(stream, ErrorCode.FlowControlError, FLOW_CONTROL);
     else if (!stream.hasReceivedHead) this.failStream(stream, ErrorCode.ProtocolError, CONNECTION_ERROR);
     else this.#dataStream = stream;
@@ -605,6 +626,8 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
 
   protected openStream(stream: H2Stream, id: number): void {
     stream.begin(this, id, this.peer.initialWindow, this.options.streamWindow);
+    // A server opens it for the head that has arrived.
+    if (this.#isServer) this.countSection(stream);
     this.streams.set(id, stream);
     this.floods.streamOpened();
     this.stats.increment(Http2Stats.at.streams_active);
@@ -662,7 +685,7 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   sendHead(stream: H2Stream, headers: HeaderBlock, section: Section, endStream: boolean): void {
     const { memory, peer, sink } = this;
     const scheme = headers.scheme === 'https' ? 'https' : 'http';
-    const frames = sendSection(
+    const sent = sendSection(
       sink,
       memory,
       this.#encoder,
@@ -673,12 +696,18 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
       peer.maxFrameBytes,
       scheme,
     );
+    stream.bytes.sent += sent;
+    stream.bytes.headersSent += sent;
+    const frames = Math.ceil(sent / (FRAME_HEADER_BYTES + peer.maxFrameBytes));
     for (let i = 0; i < frames; i++) this.#countOutbound(false);
     if (endStream) this.#endSent(stream);
     else if (this.isBlocked) this.#blockWriting(stream);
   }
 
   sendBody(stream: H2Stream, offset: number, length: number, endStream: boolean): void {
+    // Also what waits for a window: the log of a stream is written when its end is queued.
+    const frames = length <= this.peer.maxFrameBytes ? 1 : Math.ceil(length / this.peer.maxFrameBytes);
+    stream.bytes.sent += length + frames * FRAME_HEADER_BYTES;
     if (stream.queue === undefined) {
       const sent = this.#sendNow(stream, offset, length, endStream);
       if (!stream.isOpen) return;

@@ -30,7 +30,7 @@ const CONNECT = 'CONNECT';
 const PROTOCOL = ':protocol';
 const CONNECT_BYTES = CONNECT.length + PROTOCOL.length + FIELD_OVERHEAD;
 
-/** Sends `headers` on a stream. Throws NoRoomError. Returns the number of frames. */
+/** Sends `headers` on a stream. Throws NoRoomError. Returns the bytes of all frames. */
 export function sendSection(
   sink: ByteSink,
   memory: Memory,
@@ -58,11 +58,12 @@ export function sendSection(
   if (length <= maxFrameBytes) {
     writeFrameHeader(memory.bytes, start, length, FrameType.Headers, Flag.EndHeaders | endFlag, streamId);
     sink.send(start, end - start);
-    return 1;
+    return end - start;
   }
   writeFrameHeader(memory.bytes, start, maxFrameBytes, FrameType.Headers, endFlag, streamId);
   sink.send(start, FRAME_HEADER_BYTES + maxFrameBytes);
-  return 1 + sendContinuations(sink, memory, streamId, block + maxFrameBytes, end, maxFrameBytes);
+  const frames = 1 + sendContinuations(sink, memory, streamId, block + maxFrameBytes, end, maxFrameBytes);
+  return length + frames * FRAME_HEADER_BYTES;
 }
 
 function sendContinuations(

@@ -135,7 +135,10 @@ export class H2ServerCodec extends H2Connection implements ServerCodec {
 
   protected override onSection(streamId: number, at: number, end: number, endStream: boolean): void {
     const stream = this.streams.get(streamId) as H2ServerStream | undefined;
-    if (stream !== undefined) return this.#onTrailers(stream, at, end, endStream);
+    if (stream !== undefined) {
+      this.countSection(stream);
+      return this.#onTrailers(stream, at, end, endStream);
+    }
     if ((streamId & 1) === 0) return this.fail(ErrorCode.ProtocolError, 'HEADERS: even stream');
     if (streamId <= this.#lastStream) return this.#onClosedStream(streamId, at, end);
     if (streamId > this.#lastStream + 2) {
@@ -241,7 +244,7 @@ export class H2ServerCodec extends H2Connection implements ServerCodec {
   }
 
   override settle(stream: H2Stream): void {
-    if (!stream.isEndSent || !stream.isOpen || stream.isHalfClosed) return;
+    if (!stream.isEndSent || !stream.isOpen || stream.isHalfClosed || stream.isEndHeld) return;
     if (stream.isEndReceived) this.closeStream(stream);
     // RFC 9113, section 8.1: the rest of the request is not needed.
     else this.resetStream(stream, ErrorCode.NoError);

@@ -17,6 +17,16 @@ export class H2ServerStream extends H2Stream implements ResponseEncoder {
     return Protocol.Http2;
   }
 
+  holdEnd(): void {
+    this.isEndHeld = true;
+  }
+
+  releaseEnd(): void {
+    if (!this.isEndHeld) return;
+    this.isEndHeld = false;
+    if (this.isOpen) this.carrier.settle(this);
+  }
+
   sendContinue(): void {
     if (!this.isOpen || this.hasSentHead) return;
     const headers = this.carrier.newHead();

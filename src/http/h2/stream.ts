@@ -1,5 +1,6 @@
 // One stream, as both ends of a connection have it: the state of its two directions, and bytes that wait for a window or for their reader.
 
+import { StreamBytes } from '../../access-log/stream/stream-bytes.js';
 import type { HeldBytes } from '../../io/held-bytes.js';
 import type { RequestDecoder, ResetReason, ResponseDecoder } from '../codec/streams.js';
 import type { HeaderBlock } from '../headers/header-block.js';
@@ -31,6 +32,8 @@ export interface StreamCarrier {
 
 export abstract class H2Stream {
   id = 0;
+  /** Counts frames with their headers, as in Envoy: those of heads and trailers, and those of bodies. */
+  readonly bytes = new StreamBytes();
   protected carrier!: StreamCarrier;
   /** Undefined when the other side of this codec no longer listens. */
   decoder: RequestDecoder | ResponseDecoder | undefined;
@@ -46,6 +49,8 @@ export abstract class H2Stream {
   isTunnel = false;
   /** This side has ended its direction of a tunnel while the peer goes on. */
   isHalfClosed = false;
+  /** It stays after its end, until its bytes have been read. */
+  isEndHeld = false;
 
   // ── Sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -90,9 +95,10 @@ export abstract class H2Stream {
     this.carrier = carrier;
     this.id = id;
     this.isOpen = true;
+    this.bytes.reset();
     this.sendWindow = sendWindow;
     this.hasSentHead = this.isEndQueued = this.isEndSent = this.isBlocked = this.isWaiting = false;
-    this.isUpgrade = this.isConnect = this.isTunnel = this.isHalfClosed = false;
+    this.isUpgrade = this.isConnect = this.isTunnel = this.isHalfClosed = this.isEndHeld = false;
     this.stuckBytes = -1;
     this.receiveWindow = receiveWindow;
     this.consumedBytes = 0;

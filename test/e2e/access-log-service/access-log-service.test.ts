@@ -409,7 +409,7 @@ for (const [field, changes, text] of [
   [
     'common_config.grpc_service.google_grpc',
     { grpc_service: { google_grpc: { target_uri: 'a:1', stat_prefix: 'a' } } },
-    'workers call the hosts of clusters: use envoy_grpc',
+    'workers call the hosts of clusters: define one with http2_protocol_options for target_uri, and name it in envoy_grpc',
   ],
   [
     'common_config.grpc_service.envoy_grpc.cluster_name',

@@ -94,7 +94,10 @@ function clustersOf({ common_config: common }: HttpGrpcAccessLogConfig | TcpGrpc
 function checkCommon(config: CommonGrpcAccessLogConfig | undefined, report: Report): void {
   checkGrpcService(config?.grpc_service, 'common_config.grpc_service', report);
   if (config?.grpc_service?.google_grpc !== undefined)
-    report('common_config.grpc_service.google_grpc', 'workers call the hosts of clusters: use envoy_grpc');
+    report(
+      'common_config.grpc_service.google_grpc',
+      'workers call the hosts of clusters: define one with http2_protocol_options for target_uri, and name it in envoy_grpc',
+    );
   if (config?.grpc_service?.timeout !== undefined)
     report('common_config.grpc_service.timeout', 'the stream has no end: leave it out');
 }

@@ -37,7 +37,10 @@ export function checkRoute(settings: CheckSettings | undefined, report: Report):
 function checkGrpc(service: GrpcService, where: string, report: Report): void {
   checkGrpcService(service, where, report);
   if (service.google_grpc !== undefined)
-    report(`${where}.google_grpc`, 'workers call the hosts of clusters: use envoy_grpc');
+    report(
+      `${where}.google_grpc`,
+      'workers call the hosts of clusters: define one with http2_protocol_options for target_uri, and name it in envoy_grpc',
+    );
   if (service.timeout !== undefined && durationMs(service.timeout) === 0)
     report(`${where}.timeout`, 'must be above 0: without a timeout a request could wait forever');
 }
