@@ -2,6 +2,7 @@
 
 import { fileAccessLog } from './access-loggers/file/index.js';
 import { httpGrpcAccessLog, tcpGrpcAccessLog } from './access-loggers/grpc/index.js';
+import { openTelemetryAccessLog } from './access-loggers/open-telemetry/index.js';
 import { stderrAccessLog } from './access-loggers/stderr/index.js';
 import { stdoutAccessLog } from './access-loggers/stdout/index.js';
 import { scripts } from './bootstrap/scripts/index.js';
@@ -64,6 +65,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   fileAccessLog,
   httpGrpcAccessLog,
   tcpGrpcAccessLog,
+  openTelemetryAccessLog,
   stderrAccessLog,
   stdoutAccessLog,
   scripts,

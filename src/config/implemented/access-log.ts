@@ -1,7 +1,7 @@
 // Implemented fields of access loggers and their formats.
 
 import { FORMATTERS, ONLY_FORMATTERS } from './common.js';
-import { accepted, byValue, type ImplementedTable, obeyed, onlyExtension, refused } from './table.js';
+import { ALL, accepted, byValue, type ImplementedTable, obeyed, onlyExtension, refused } from './table.js';
 
 export const ACCESS_LOG: ImplementedTable = {
   'envoy.config.accesslog.v3.AccessLog': {
@@ -86,6 +86,29 @@ export const ACCESS_LOG: ImplementedTable = {
   },
   'envoy.extensions.access_loggers.stream.v3.StdoutAccessLog': { log_format: true },
   'envoy.extensions.access_loggers.stream.v3.StderrAccessLog': { log_format: true },
+  'envoy.extensions.access_loggers.open_telemetry.v3.OpenTelemetryAccessLogConfig': {
+    ...obeyed(
+      'common_config',
+      'http_service',
+      'grpc_service',
+      'disable_builtin_labels',
+      'resource_attributes',
+      'resource_detectors',
+      'body',
+      'attributes',
+      'stat_prefix',
+      'log_name',
+      'buffer_flush_interval',
+      'buffer_size_bytes',
+      'filter_state_objects_to_log',
+      'custom_tags',
+    ),
+    formatters: onlyExtension(FORMATTERS, ONLY_FORMATTERS),
+  },
+  'opentelemetry.proto.common.v1.KeyValueList': ALL,
+  'opentelemetry.proto.common.v1.KeyValue': ALL,
+  'opentelemetry.proto.common.v1.ArrayValue': ALL,
+  'opentelemetry.proto.common.v1.AnyValue': ALL,
   'envoy.config.core.v3.SubstitutionFormatString': {
     text_format: true,
     json_format: true,

@@ -19,6 +19,10 @@ message Status { string message = 2; int32 code = 3; }
 message Span { bytes trace_id = 1; bytes span_id = 2; string trace_state = 3; bytes parent_span_id = 4; string name = 5; int32 kind = 6;
   fixed64 start_time_unix_nano = 7; fixed64 end_time_unix_nano = 8; repeated KeyValue attributes = 9; repeated Event events = 11;
   Status status = 15; fixed32 flags = 16; }
+message Logs { repeated ResourceLogs resource_logs = 1; }
+message ResourceLogs { Resource resource = 1; repeated ScopeLogs scope_logs = 2; }
+message ScopeLogs { repeated LogRecord log_records = 2; }
+message LogRecord { fixed64 time_unix_nano = 1; AnyValue body = 5; repeated KeyValue attributes = 6; bytes trace_id = 9; bytes span_id = 10; }
 message ZipkinSpans { repeated ZipkinSpan spans = 1; }
 message ZipkinSpan { bytes trace_id = 1; bytes parent_id = 2; bytes id = 3; int32 kind = 4; string name = 5; fixed64 timestamp = 6;
   uint64 duration = 7; ZipkinEndpoint local_endpoint = 8; repeated ZipkinAnnotation annotations = 10; map<string, string> tags = 11;
