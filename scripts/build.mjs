@@ -51,7 +51,7 @@ step('api', {
 step('bundle', {
   reads: ['src', 'scripts/bundle.mjs', 'scripts/bundle', 'tsconfig.json', ...PACKAGES, ...OWN],
   isInput: isProgram,
-  outputs: ['dist/baton'],
+  outputs: ['dist/baton', 'dist/testing'],
 }).run(() => run(process.execPath, 'scripts/bundle.mjs'));
 // Uses the bundle that was just built.
 inputs = new Inputs(root);

@@ -21,6 +21,8 @@ import { rolldown } from 'rolldown';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const compiled = join(root, 'dist/src');
 const target = join(root, 'dist/baton');
+/** The module baton/testing, which tests import. */
+const testing = join(root, 'dist/testing');
 
 /** Files that the build places beside the program. */
 const LOADER = 'program-loader.js';
@@ -50,6 +52,7 @@ const programs = ['main', 'restarter/main'];
 const threads = new Set();
 for (const name of programs) await putTogether(name);
 for (const name of threads) await putTogether(name);
+await bundleTesting();
 writeFileSync(join(target, 'LICENCES'), licences());
 // npm makes them executable once, when it links them: an installed `baton` must outlive the next build.
 for (const name of programs) chmodSync(join(target, `${name}.js`), 0o755);
@@ -82,6 +85,25 @@ async function putTogether(entry) {
     writeFileSync(`${path}.lines`, JSON.stringify(linesOf(chunk)));
   }
   writeFileSync(join(target, `${entry}.js`), entryFile(entry));
+}
+
+/** Bundles baton/testing as a module of its own: only what filters use around them, without native code. */
+async function bundleTesting() {
+  rmSync(testing, { recursive: true, force: true });
+  const bundle = await rolldown({
+    input: { index: compiledPath('testing/index') },
+    external: isPackage,
+    platform: 'node',
+    treeshake: { moduleSideEffects: false },
+    plugins: [{ name: 'compiled-program', load }],
+  });
+  await bundle.write({
+    dir: testing,
+    format: 'esm',
+    entryFileNames: '[name].js',
+    codeSplitting: false,
+    comments: false,
+  });
 }
 
 /** Returns the entry file for Node. The program loader loads the program's other files. */

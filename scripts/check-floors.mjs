@@ -15,7 +15,7 @@ const FLOORS = [
   ['runtime', 'access-log', 'tls', 'scripts'],
   ['listener', 'http', 'upstream', 'grpc'],
   ['extensions'],
-  ['admin', 'restart', 'restarter', 'xds'],
+  ['admin', 'restart', 'restarter', 'testing', 'xds'],
   ['server', 'worker'],
   ['main.ts', 'cli'],
 ];

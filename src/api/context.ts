@@ -1,22 +1,26 @@
 // The parts of the API that all kinds of extensions in TypeScript share.
 
 /** What every hook can use. */
-export interface StreamContext {
+export interface ModuleContext {
   /** Writes to Baton's log, with the module's name. */
   readonly log: Log;
-  /** The module's own stats, below `http.<stat_prefix>.script.<module>.` */
+  /** The module's own stats, below `http.<stat_prefix>.script.<module>.` (filters of connections and access loggers: `script.<module>.`) */
   readonly stats: Stats;
   /** Values that runtime layers set. */
   readonly runtime: RuntimeValues;
-  /** Dynamic metadata, for %DYNAMIC_METADATA% of logs and for later filters. */
-  readonly metadata: Metadata;
+}
+
+/** What hooks of a request or a connection can use. */
+export interface StreamContext extends ModuleContext {
   readonly connection: ConnectionFacts;
-  /** Aborted when the request ends. */
+  /** Aborted when the request or the connection ends. */
   readonly signal: AbortSignal;
-  /** Calls a cluster. Rejects when there is no response; calls end with the request. */
+  /** Calls a cluster. Rejects when there is no response; calls end with the request or the connection. */
   fetch(cluster: string, path: string, init?: FetchInit): Promise<FetchResponse>;
-  /** Calls `act` later, unless the request ends before. Returns a function that cancels it. */
+  /** Calls `act` later, unless the request or the connection ends before. Returns a function that cancels it. */
   setTimeout(act: () => void, ms: number): () => void;
+  /** Anything that this filter keeps between the hooks of this request or connection. */
+  state: Record<string, unknown>;
 }
 
 export interface Log {

@@ -1,6 +1,6 @@
 // The API of HTTP filters in TypeScript. docs/filters-in-typescript.md is its introduction.
 
-import type { Reply, StandardSchema, StreamContext } from './context.js';
+import type { Metadata, Reply, StandardSchema, StreamContext } from './context.js';
 
 /** An HTTP filter: a module exports one as its default, made with defineHttpFilter(). `C`: its `config`. */
 export interface HttpFilter<C = unknown> {
@@ -83,6 +83,8 @@ export interface BodyPiece {
 export interface HttpContext<C = unknown> extends StreamContext {
   /** `config` of the route if it has one, otherwise of the filter. */
   readonly config: C;
+  /** Dynamic metadata, for %DYNAMIC_METADATA% of logs and for later filters. */
+  readonly metadata: Metadata;
   /** Undefined when no route matches. */
   readonly route: RouteFacts | undefined;
   /** Returns a reply, which the hook must return. `content-type` is text/plain unless it is set. */
@@ -91,8 +93,6 @@ export interface HttpContext<C = unknown> extends StreamContext {
   setCluster(name: string): void;
   /** Selects the route again from the changed request when the hook ends. Only in onRequest. */
   rematchRoute(): void;
-  /** Anything that this filter keeps between the hooks of this request. */
-  state: Record<string, unknown>;
 }
 
 export interface RouteFacts {

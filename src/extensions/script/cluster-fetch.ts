@@ -22,7 +22,14 @@ const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 const HOST = keyOf('host');
 
 /** The calls of one stream, which end with it. */
-export class ClusterCalls {
+export interface StreamCalls {
+  /** Rejects when there is no response. */
+  fetch(cluster: string, path: string, init: FetchInit): Promise<FetchResponse>;
+  /** Cancels the calls that have no response yet: their promises stay pending. */
+  cancel(): void;
+}
+
+export class ClusterCalls implements StreamCalls {
   readonly #calls: CallingThread;
   readonly #clusters: ClusterManager;
   readonly #running = new Set<HttpCall>();
@@ -48,7 +55,6 @@ export class ClusterCalls {
     });
   }
 
-  /** Cancels the calls that have no response yet: their promises stay pending. */
   cancel(): void {
     for (const call of this.#running) call.cancel();
     this.#running.clear();

@@ -1,6 +1,6 @@
 // Facts of a request as modules see them.
 
-import type { ConnectionFacts, Metadata, RouteFacts } from '../../../../api/index.js';
+import type { Metadata, RouteFacts } from '../../../../api/index.js';
 import type { Route, StreamInfo, Struct } from '../../../sdk.js';
 
 export function routeFacts(route: Route<unknown> | undefined): RouteFacts | undefined {
@@ -10,21 +10,6 @@ export function routeFacts(route: Route<unknown> | undefined): RouteFacts | unde
     virtualHost: route.virtualHostName,
     cluster: route.clusterName,
     metadata: (route.metadata?.filter_metadata ?? {}) as RouteFacts['metadata'],
-  };
-}
-
-export function connectionFacts(info: StreamInfo): ConnectionFacts {
-  const security = info.downstreamSecurity;
-  return {
-    id: info.connectionId,
-    remoteAddress: info.downstreamRemoteAddress,
-    localAddress: info.downstreamLocalAddress,
-    tls: security && {
-      serverName: security.serverName,
-      version: security.version,
-      peerSubject: security.peer?.subject ?? '',
-      peerUris: security.peer?.uriSans ?? [],
-    },
   };
 }
 

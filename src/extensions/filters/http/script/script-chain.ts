@@ -3,13 +3,10 @@
 
 import type { HttpFilter as Definition } from '../../../../api/index.js';
 import type { Script } from '../../../../config/generated/api.js';
-import { ScriptFaults } from '../../../script/faults.js';
-import { ModuleLog } from '../../../script/module-log.js';
-import { ModuleStats } from '../../../script/module-stats.js';
-import { ScriptRuntime } from '../../../script/runtime-values.js';
+import { sharedByStreams } from '../../../script/shared.js';
+import { ScriptFilterStats } from '../../../script/stats.js';
 import {
   configValue,
-  durationMs,
   type HttpChain,
   type HttpFilter,
   type HttpFilterFactory,
@@ -19,10 +16,7 @@ import {
 } from '../../../sdk.js';
 import { ScriptFilter } from './script-filter.js';
 import type { SharedByRequests } from './shared.js';
-import { RESERVED_NAMES, ScriptFilterStats } from './stats.js';
 import { UnusableFilter } from './unusable-filter.js';
-
-const DEFAULT_TIMEOUT_MS = 5000;
 
 /** A route's configuration. The object is the same for all requests of the route. */
 export interface RouteScript {
@@ -39,21 +33,16 @@ export class ScriptChain implements HttpFilterFactory {
   #configs = new WeakMap<object, { readonly value: unknown } | undefined>();
   readonly #own: RouteScript;
 
-  constructor({ config, failure_policy, module, timeout }: Script, context: WorkerContext, chain: HttpChain) {
-    const { calls, clusters, memory, runtime, scripts, stats, timers } = context;
-    const prefix = statsPrefix(module!, chain);
+  constructor(script: Script, context: WorkerContext, chain: HttpChain) {
+    const { clusters, memory, scripts } = context;
+    const { config, module } = script;
     this.#script = scripts.module(module!);
     this.#config = config;
     this.#own = { config };
     this.#shared = {
-      ...{ calls, clusters, memory, timers },
-      stats: context.scope(prefix, ScriptFilterStats),
-      faults: new ScriptFaults(this.#script),
-      log: new ModuleLog(module!),
-      moduleStats: new ModuleStats(stats, prefix, RESERVED_NAMES),
-      runtime: new ScriptRuntime(runtime),
-      timeoutMs: timeout === undefined ? DEFAULT_TIMEOUT_MS : durationMs(timeout),
-      failsOpen: failure_policy === 'OPEN',
+      ...sharedByStreams(this.#script, statsPrefix(module!, chain), script, context),
+      memory,
+      findCluster: (name) => (clusters.find(name)?.current === undefined ? undefined : clusters.find(name)),
     };
   }
 

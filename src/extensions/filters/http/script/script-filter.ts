@@ -2,6 +2,8 @@
 
 import type { HttpFilter as Definition, Reply } from '../../../../api/index.js';
 import { writableKey } from '../../../script/header-keys.js';
+import { ScriptFilterStats } from '../../../script/stats.js';
+import type { ScopeOwner } from '../../../script/stream-scope.js';
 import { bytesOf } from '../../../script/text.js';
 import {
   byteText,
@@ -20,7 +22,6 @@ import { ScriptReply } from './reply.js';
 import { ScriptRequest } from './request.js';
 import { ScriptResponse } from './response.js';
 import type { SharedByRequests } from './shared.js';
-import { ScriptFilterStats } from './stats.js';
 import { streamEnd } from './stream-end.js';
 
 type HookName = 'onRequest' | 'onResponse';
@@ -36,7 +37,7 @@ const NO_WAITS: readonly Wait[] = [];
 
 const { at } = ScriptFilterStats;
 
-export class ScriptFilter implements HttpFilter {
+export class ScriptFilter implements HttpFilter, ScopeOwner {
   readonly #shared: SharedByRequests;
   readonly #definition: Definition;
   readonly #stream: StreamControl;
@@ -53,7 +54,7 @@ export class ScriptFilter implements HttpFilter {
     this.#shared = shared;
     this.#definition = definition;
     this.#stream = stream;
-    this.#context = new ScriptContext(shared, stream, config, (thrown) => this.#failed('a timer', undefined, thrown));
+    this.#context = new ScriptContext(shared, stream, config, this);
   }
 
   decodeHeaders(block: HeaderBlock, endStream: boolean): HeadersStatus {
@@ -122,6 +123,16 @@ export class ScriptFilter implements HttpFilter {
     this.#request?.abandon(ENDED);
     this.#response?.abandon(ENDED);
     this.#context.end();
+  }
+
+  // ── ScopeOwner ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  run(act: () => void): void {
+    this.#stream.run(act);
+  }
+
+  timerFailed(thrown: unknown): void {
+    this.#failed('a timer', undefined, thrown);
   }
 
   // ── The result of a hook ─────────────────────────────────────────────────────────────────────────────────────────
