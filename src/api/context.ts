@@ -4,7 +4,10 @@
 export interface ModuleContext {
   /** Writes to Baton's log, with the module's name. */
   readonly log: Log;
-  /** The module's own stats, below `http.<stat_prefix>.script.<module>.` (filters of connections and access loggers: `script.<module>.`) */
+  /**
+   * The module's own stats, below `http.<stat_prefix>.script.<module>.` (network filters: `network_filter.script.<module>.`,
+   * access loggers: `access_log.script.<module>.`).
+   */
   readonly stats: Stats;
   /** Values that runtime layers set. */
   readonly runtime: RuntimeValues;

@@ -1,6 +1,7 @@
 // The API of HTTP filters in TypeScript. docs/filters-in-typescript.md is its introduction.
 
 import type { Metadata, Reply, StandardSchema, StreamContext } from './context.js';
+import { marked } from './kind.js';
 
 /** An HTTP filter: a module exports one as its default, made with defineHttpFilter(). `C`: its `config`. */
 export interface HttpFilter<C = unknown> {
@@ -116,9 +117,5 @@ export interface StreamEnd {
 
 /** Defines an HTTP filter. */
 export function defineHttpFilter<C = unknown>(filter: HttpFilter<C>): HttpFilter<C> {
-  Object.defineProperty(filter, KIND, { value: 'http filter' });
-  return filter;
+  return marked(filter, 'http filter');
 }
-
-/** The property by which Baton recognizes what a module exports. */
-const KIND = Symbol.for('baton.kind');

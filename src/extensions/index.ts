@@ -3,6 +3,7 @@
 import { fileAccessLog } from './access-loggers/file/index.js';
 import { httpGrpcAccessLog, tcpGrpcAccessLog } from './access-loggers/grpc/index.js';
 import { openTelemetryAccessLog } from './access-loggers/open-telemetry/index.js';
+import { scriptAccessLog } from './access-loggers/script/index.js';
 import { stderrAccessLog } from './access-loggers/stderr/index.js';
 import { stdoutAccessLog } from './access-loggers/stdout/index.js';
 import { scripts } from './bootstrap/scripts/index.js';
@@ -42,6 +43,7 @@ import { echo } from './filters/network/echo/index.js';
 import { httpConnectionManager } from './filters/network/http-connection-manager/index.js';
 import { networkLocalRateLimit } from './filters/network/local-ratelimit/index.js';
 import { networkRbac } from './filters/network/rbac/index.js';
+import { networkScript } from './filters/network/script/index.js';
 import { sniCluster } from './filters/network/sni-cluster/index.js';
 import { tcpProxy } from './filters/network/tcp-proxy/index.js';
 import { leastRequest } from './load-balancing-policies/least-request/index.js';
@@ -66,6 +68,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   httpGrpcAccessLog,
   tcpGrpcAccessLog,
   openTelemetryAccessLog,
+  scriptAccessLog,
   stderrAccessLog,
   stdoutAccessLog,
   scripts,
@@ -107,6 +110,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   echo,
   networkLocalRateLimit,
   networkRbac,
+  networkScript,
   sniCluster,
   tcpProxy,
   leastRequest,

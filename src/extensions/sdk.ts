@@ -191,6 +191,8 @@ export type { DynamicCounter, DynamicGauge, DynamicHistogram, Scope, ThreadStats
 
 export type { Json, Struct } from '../config/generated/api.js';
 export { configValue } from '../scripts/config-value.js';
+export type { Definitions } from '../scripts/definition.js';
+export type { ScriptKind } from '../scripts/image.js';
 export type { WorkerScript } from '../scripts/worker-script.js';
 
 // ── Rate limits ──────────────────────────────────────────────────────────────────────────────────────────────────────

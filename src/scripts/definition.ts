@@ -1,17 +1,21 @@
 // What a module exports: checks that it is a definition of a known kind, with hooks that exist.
 
-import type { HttpFilter } from '../api/index.js';
+import type { AccessLogger, HttpFilter, NetworkFilter } from '../api/index.js';
 import { nearest } from '../common/text/suggest.js';
 import type { ScriptKind } from './image.js';
 
 /** The definitions by kind. */
 export interface Definitions {
   readonly 'http filter': HttpFilter;
+  readonly 'network filter': NetworkFilter;
+  readonly 'access logger': AccessLogger;
 }
 
 /** The names that a definition may have, and those of them that are hooks. */
 const NAMES: { readonly [K in ScriptKind]: { readonly maker: string; readonly hooks: readonly string[] } } = {
   'http filter': { maker: 'defineHttpFilter', hooks: ['onRequest', 'onResponse', 'onStreamEnd'] },
+  'network filter': { maker: 'defineNetworkFilter', hooks: ['onConnection', 'onData', 'onClose'] },
+  'access logger': { maker: 'defineAccessLogger', hooks: ['onLog'] },
 };
 
 /** The property that defineHttpFilter() and the like set. */
@@ -27,11 +31,16 @@ export function definitionOf<K extends ScriptKind>(
   const own = kindOf(definition);
   if (own === undefined)
     throw new TypeError(
-      'its default export is not made with defineHttpFilter(): export default defineHttpFilter({ … })',
+      'its default export is not made with defineHttpFilter() or the like: export default defineHttpFilter({ … })',
     );
-  if (kind !== undefined && own !== kind) throw new TypeError(`it defines an ${own}, not an ${kind}`);
+  if (kind !== undefined && own !== kind)
+    throw new TypeError(`it defines ${withArticle(own)}, not ${withArticle(kind)}`);
   checkNames(definition as object, own);
   return definition as Definitions[K];
+}
+
+function withArticle(kind: ScriptKind): string {
+  return `${kind === 'network filter' ? 'a' : 'an'} ${kind}`;
 }
 
 function kindOf(definition: unknown): ScriptKind | undefined {

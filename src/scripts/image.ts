@@ -1,5 +1,9 @@
 // A module as threads pass it on: plain data.
 
+import type { ScriptKind } from '../config/fields/scripts.js';
+
+export type { ScriptKind } from '../config/fields/scripts.js';
+
 /** Where a module is, as the bootstrap says. */
 export interface ScriptSource {
   readonly name: string;
@@ -33,9 +37,6 @@ export interface ScriptUse {
   /** Where it is, for messages. */
   readonly path: string;
 }
-
-/** What a module defines. */
-export type ScriptKind = 'http filter';
 
 /** Where native code and packages are resolved for a module that is a package. */
 export const SOURCE_OF_PACKAGE = 'baton-package.js';

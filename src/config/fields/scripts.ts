@@ -7,8 +7,16 @@ import { FILTER_CONFIG } from '../schema/message-name.js';
 import { formatPath, type Path, type PathPart } from '../text/path.js';
 
 const SCRIPTS = 'baton.scripts.v1.Scripts';
-const FILTER = 'baton.filters.http.script.v1.Script';
+/** The messages that name a module, with the kind that it must define. */
+const KINDS = {
+  'baton.filters.http.script.v1.Script': 'http filter',
+  'baton.filters.network.script.v1.Script': 'network filter',
+  'baton.access_loggers.script.v1.Script': 'access logger',
+} as const;
 const PER_ROUTE = 'baton.filters.http.script.v1.ScriptPerRoute';
+
+/** What a module defines. */
+export type ScriptKind = (typeof KINDS)[keyof typeof KINDS];
 
 /** A registered module. Exactly one of `filename` (absolute) and `packageName` is set. */
 export interface RegisteredScript {
@@ -18,9 +26,10 @@ export interface RegisteredScript {
   readonly isWatched: boolean;
 }
 
-/** A filter that names a module, or a route with a configuration of its own for such a filter. */
+/** A filter or a logger that names a module, or a route with a configuration of its own for such a filter. */
 export interface NamedScript {
   readonly module: string;
+  readonly kind: ScriptKind;
   readonly config: unknown;
   readonly path: Path;
   readonly isOfRoute: boolean;
@@ -55,9 +64,8 @@ export function namedScripts(value: unknown, path: Path = []): NamedScript[] {
 /** `filters`: of the connection manager around the value. */
 function walk(value: unknown, path: PathPart[], filters: Filters, found: NamedScript[]): void {
   if (typeof value !== 'object' || value === null) return;
-  const script = filterOf(value);
-  if (script !== undefined)
-    found.push({ module: script.module ?? '', config: script.config, path: [...path], isOfRoute: false });
+  const script = scriptOf(value);
+  if (script !== undefined) found.push({ ...script, path: [...path], isOfRoute: false });
   const { http_filters: own } = value as { readonly http_filters?: unknown };
   const known = Array.isArray(own) ? modulesOf(own) : filters;
   for (const [name, inner] of Object.entries(value)) {
@@ -73,7 +81,7 @@ function addRoute(configs: object, path: Path, filters: Filters, found: NamedScr
     const module = filters.get(filter);
     const config = unpack(anyOf(unpack(anyOf(given), FILTER_CONFIG)?.config ?? given), PER_ROUTE)?.config;
     if (module !== undefined && config !== undefined)
-      found.push({ module, config, path: [...path, filter], isOfRoute: true });
+      found.push({ module, kind: 'http filter', config, path: [...path, filter], isOfRoute: true });
   }
 }
 
@@ -84,14 +92,20 @@ function modulesOf(filters: readonly unknown[]): Filters {
       readonly name?: string;
       readonly typed_config?: unknown;
     };
-    const script = filterOf(config);
-    if (script?.module !== undefined && name !== undefined) modules.set(name, script.module);
+    const script = scriptOf(config);
+    if (script !== undefined && name !== undefined) modules.set(name, script.module);
   }
   return modules;
 }
 
-function filterOf(value: unknown) {
-  return unpack(anyOf(value), FILTER);
+function scriptOf(value: unknown): Pick<NamedScript, 'module' | 'kind' | 'config'> | undefined {
+  const any = anyOf(value);
+  if (any === undefined) return undefined;
+  for (const [name, kind] of Object.entries(KINDS)) {
+    const script = unpack(any, name as keyof typeof KINDS);
+    if (script !== undefined) return { module: script.module ?? '', kind, config: script.config };
+  }
+  return undefined;
 }
 
 /** Returns undefined for what is no message of a known type: the configuration may not have been checked. */

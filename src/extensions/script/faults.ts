@@ -7,7 +7,13 @@ const logger = getLogger('filter');
 /** Lines in a row; a hook that always fails must not fill the disk. */
 const BURST = 20;
 
-export class ScriptFaults {
+/** Reports failures of hooks. */
+export interface Faults {
+  /** Logs what `hook` has thrown. `result`: what follows from it. */
+  report(hook: string, thrown: unknown, result: string): void;
+}
+
+export class ScriptFaults implements Faults {
   readonly #script: WorkerScript;
   readonly #log = new OccasionalLog((text) => logger.error(text), BURST);
 
@@ -15,7 +21,6 @@ export class ScriptFaults {
     this.#script = script;
   }
 
-  /** Logs what `hook` has thrown. `result`: what follows from it. */
   report(hook: string, thrown: unknown, result: string): void {
     this.#log.log(`the script '${this.#script.name}' failed in ${hook}: ${this.#script.errorText(thrown)}; ${result}`);
   }

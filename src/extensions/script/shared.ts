@@ -3,19 +3,13 @@
 import type { Log, RuntimeValues, Stats } from '../../api/index.js';
 import { durationMs, type Scope, type Timers, type WorkerContext, type WorkerScript } from '../sdk.js';
 import { ClusterCalls, type StreamCalls } from './cluster-fetch.js';
-import { ScriptFaults } from './faults.js';
+import { type Faults, ScriptFaults } from './faults.js';
 import { ModuleLog } from './module-log.js';
 import { ModuleStats } from './module-stats.js';
 import { ScriptRuntime } from './runtime-values.js';
 import { RESERVED_NAMES, ScriptFilterStats } from './stats.js';
 
 const DEFAULT_TIMEOUT_MS = 5000;
-
-/** Reports failures of hooks. */
-export interface Faults {
-  /** `result`: what follows from the failure. */
-  report(hook: string, thrown: unknown, result: string): void;
-}
 
 export interface SharedByStreams {
   readonly timers: Timers;

@@ -15,5 +15,6 @@ export async function loadScripts(bootstrap: Bootstrap): Promise<readonly ReadSc
 }
 
 function useOf(named: NamedScript): ScriptUse {
-  return { module: named.module, kind: 'http filter', config: named.config, path: placeOf(named) };
+  const { config, kind, module } = named;
+  return { module, kind, config, path: placeOf(named) };
 }

@@ -1,6 +1,7 @@
 // The parts of listeners' filters on the primary. They are created with a filter chain, and closed with it.
 
 import { callExtension } from '../../../common/errors/defects.js';
+import { namedScripts } from '../../../config/fields/scripts.js';
 import type { FilterChain } from '../../../config/generated/api.js';
 import type { PostEndpoint, PrimaryFilterContext, PrimaryPart } from '../../../extensions/factories.js';
 import { closePart } from '../../../extensions/primary-part.js';
@@ -49,6 +50,11 @@ export class FilterParts {
           extension.createOnPrimary?.(config!, context),
         );
         parts.push(...(own ?? []).map((part) => ({ part, extension: extension.name })));
+      }
+      // Access loggers have no parts of their own.
+      for (const { config, kind, module } of namedScripts(chain)) {
+        if (kind === 'access logger')
+          parts.push({ part: context.scripts.use(module, kind, config), extension: module });
       }
     } catch (error) {
       all.close();

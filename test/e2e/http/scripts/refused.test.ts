@@ -54,6 +54,16 @@ const CASES: readonly {
     error: /http_filters\[0\]\.typed_config\.config: the script 'filter' refuses it: key: too short/,
   },
   {
+    what: 'a module of another kind',
+    source: `import { defineAccessLogger } from 'baton'; export default defineAccessLogger({ onLog() {} });`,
+    error: 'it defines an access logger, not an http filter',
+  },
+  {
+    what: 'a hook of another kind',
+    source: `import { defineNetworkFilter } from 'baton'; export default defineNetworkFilter({ onDatas() {} } as {});`,
+    error: "defineNetworkFilter() does not know 'onDatas'; did you mean 'onData'?",
+  },
+  {
     what: 'a module that is not registered',
     source: GOOD,
     name: 'filtr',

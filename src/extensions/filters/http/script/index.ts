@@ -1,6 +1,6 @@
 // baton.filters.http.script: a filter that a user has written in TypeScript, loaded at run time.
 
-import type { Script, ScriptPerRoute } from '../../../../config/generated/api.js';
+import type { ScriptScript as Script, ScriptPerRoute } from '../../../../config/generated/api.js';
 import { ScriptFilterStats } from '../../../script/stats.js';
 import { byValue, type HttpFilterExtension, obeyed } from '../../../sdk.js';
 import { type RouteScript, ScriptChain, statsPrefix } from './script-chain.js';

@@ -2,7 +2,7 @@
 // requests share.
 
 import type { HttpFilter as Definition } from '../../../../api/index.js';
-import type { Script } from '../../../../config/generated/api.js';
+import type { ScriptScript as Script } from '../../../../config/generated/api.js';
 import { sharedByStreams } from '../../../script/shared.js';
 import { ScriptFilterStats } from '../../../script/stats.js';
 import {
