@@ -92,6 +92,11 @@ export interface HttpContext<C = unknown> extends StreamContext {
   reply(status: number, body?: string | Uint8Array, headers?: Readonly<Record<string, string>>): Reply;
   /** Sends the request to another cluster than that of its route. Only in onRequest; the route's other settings apply. */
   setCluster(name: string): void;
+  /**
+   * Returns the request as a Request of the Fetch API, for libraries that need one; with its body, which is read. Only in onRequest.
+   * This copies all fields: use `request` for everything else.
+   */
+  toRequest(): Promise<Request>;
   /** Selects the route again from the changed request when the hook ends. Only in onRequest. */
   rematchRoute(): void;
 }

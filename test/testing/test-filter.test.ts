@@ -123,6 +123,20 @@ t.test('timers and the signal end with the request', async (t) => {
   t.equal(signals[0]!.aborted, true);
 });
 
+t.test('toRequest() gives a Request of the Fetch API', async (t) => {
+  const filter = defineHttpFilter({
+    async onRequest(_request, ctx) {
+      const request = await ctx.toRequest();
+      return ctx.reply(200, [request.method, request.url, request.headers.get('x-own'), await request.text()].join());
+    },
+  });
+  const post = { path: '/a?b', host: 'example.com', headers: { 'x-own': 'y' }, body: 'text' };
+  t.equal((await testFilter(filter, { request: post })).response?.text, 'POST,http://example.com/a?b,y,text');
+  t.equal((await testFilter(filter)).response?.text, 'GET,http://test/,,');
+  const late = defineHttpFilter({ onResponse: async (_response, ctx) => void (await ctx.toRequest()) });
+  await t.rejects(testFilter(late), { message: 'toRequest() works in onRequest only' });
+});
+
 t.test('a definition with a mistake is refused', async (t) => {
   await t.rejects(testFilter({} as never), { message: /not made with defineHttpFilter/ });
   const strict = defineHttpFilter({

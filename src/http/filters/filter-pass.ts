@@ -31,6 +31,8 @@ export abstract class FilterPass {
   #isFinished = false;
   /** Index of the filter whose callback is running; NONE once it has continued within the callback. */
   #running = NONE;
+  /** The running callback is that for the head. */
+  #runsHead = false;
   /** The running callback's headers or data end the message. */
   #runsEnd = false;
   /** Index of the filter that added trailers to a message without any. */
@@ -84,6 +86,19 @@ export abstract class FilterPass {
   /** Returns whether `filter` holds the head back, so that the filters after it have seen nothing. */
   holdsHead(filter: HttpFilter): boolean {
     return this.#holds[this.#filters.indexOf(filter)]?.headers === true;
+  }
+
+  /**
+   * Returns whether `filter` holds the head back, or has it in a running callback. Throws in any other callback of the filter: the filters
+   * after it have seen the head.
+   */
+  canReplaceRoute(filter: HttpFilter): boolean {
+    const index = this.#filters.indexOf(filter);
+    if (index < 0) return false;
+    if (this.#holds[index]?.headers === true) return true;
+    if (index !== this.#running) return false;
+    if (this.#runsHead) return true;
+    throw new Error('continueWithNewRoute() was called in a callback after the one that has passed the head on');
   }
 
   headers(headers: HeaderBlock, endStream: boolean): void {
@@ -206,7 +221,9 @@ export abstract class FilterPass {
       const callerEnds = this.#runsEnd;
       this.#running = index;
       this.#runsEnd = endStream;
+      this.#runsHead = true;
       const status = this.callHeaders(this.#filters[index]!, headers, endStream);
+      this.#runsHead = false;
       if (this.#isFinished) return;
       const continues = status === HeadersStatus.Continue || this.#running === NONE;
       this.#running = caller;

@@ -37,7 +37,7 @@ export interface StreamControl {
   readonly info: StreamInfo;
   /**
    * Runs `act` like a callback of the filter: in a turn of the worker, and not at all after onDestroy(). Use it for code that a timer, a
-   * response or a promise triggers. If `act` throws or its promise is rejected, the error is logged and the client's connection ends;
+   * response or a promise triggers. If `act` throws or its promise is rejected, the error is logged and the request answered with 500;
    * without run() a held request would wait for its timeout.
    */
   run(act: () => void | Promise<void>): void;
@@ -100,7 +100,11 @@ export interface StreamControl {
    * Returns the virtual host to request on demand (VHDS); undefined if the route table has one for the request, or has no on-demand source.
    */
   missingHost(): MissingHost | undefined;
-  /** Matches the route again and continues decoding. The filter must hold the head; the filters after it are those of the new route. */
+  /**
+   * Matches the route again and continues decoding; the filters after this one are those of the new route. Valid in decodeHeaders(), where
+   * it has the effect of returning Continue, and while the filter holds the head. Throws in a later callback for the request, after the
+   * filter has passed the head on; a no-op at other times.
+   */
   continueWithNewRoute(): void;
   /**
    * Ends the request with a local reply. The reply passes the filters in the response direction; if they are already processing a response,
@@ -135,7 +139,7 @@ export interface LocalReply {
 
 /**
  * One filter of one stream. An absent callback costs nothing and means Continue, except that everything after a part that the filter holds
- * back is held too. An error in a callback is logged and ends the client's connection; in onDestroy() it is only logged.
+ * back is held too. An error in a callback is logged and answered with 500, or cuts the response off; in onDestroy() it is only logged.
  */
 export interface HttpFilter {
   decodeHeaders?(headers: HeaderBlock, endStream: boolean): HeadersStatus;

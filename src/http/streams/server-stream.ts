@@ -27,6 +27,7 @@ import type { RouteTable } from '../routing/tables/route-table.js';
 import type { RequestTrace } from '../tracing/request-trace.js';
 import { TraceReason } from '../tracing/trace-reason.js';
 import { checkHead, UNDERSCORE } from './head-checks.js';
+import { INTERNAL_ERROR } from './internal-error.js';
 import { encodeReply } from './local-reply.js';
 import { ReplyBody } from './reply-body.js';
 import { RequestFlow } from './request-flow.js';
@@ -110,7 +111,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   /** The host has ended its direction of a tunnel; the client's goes on. */
   #isHalfClosed = false;
   #isTunnel = false;
-  /** The request was invalid, possibly in its framing: no other is read after it. */
+  /** The framing of the request may be invalid, or not read to its end: no other is read after it. */
   #endsConnection = false;
   /** The response repeats the x-request-id: as in Envoy also for internal requests with x-envoy-force-trace. */
   #returnsRequestId = false;
@@ -514,14 +515,22 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   /**
-   * Resets the stream after an exception in any event, so that the exception does not affect the host's connection or other timers. A
-   * NoRoomError before the response is answered instead.
+   * Ends the stream after an exception in any event, so that the exception does not affect the host's connection or other timers:
+   * with a reply, or with a reset if the response has begun or the reply fails too.
    */
   fault(error: unknown): void {
     if (error instanceof NoRoomError) return this.#endForRoom();
     this.report(error);
     if (!this.#isOpen) return;
-    this.info.responseCodeDetails = 'internal_error';
+    if (!this.#hasResponseHead && this.info.responseCodeDetails !== INTERNAL_ERROR.details) {
+      try {
+        return this.sendLocalReply(INTERNAL_ERROR);
+      } catch {
+        // What was thrown is reported already; this reply fails for the same reason.
+        if (!this.#isOpen) return;
+      }
+    }
+    this.info.responseCodeDetails = INTERNAL_ERROR.details;
     const encoder = this.#encoder;
     this.#finish(false);
     encoder.reset(ResetReason.InternalError);
@@ -570,7 +579,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     // Ends the request here; no response of a host may follow the reply, which filters may hold.
     this.#isReplyingLocally = true;
     this.#replyBody = undefined;
-    this.#endsConnection = reply.status === 400;
+    const isFramingLost = reply === INTERNAL_ERROR && info.protocol < Protocol.Http2;
+    this.#endsConnection = reply.status === 400 || isFramingLost;
     this.#terminal.onDestroy();
     this.#filters?.replaceResponse();
     if (!this.#isRequestComplete && this.#flow.isPaused) {

@@ -261,7 +261,7 @@ export class StreamFilters implements FilterHost {
   }
 
   continueWithNewRoute(filter: HttpFilter, place: number): void {
-    if (this.decode?.holdsHead(filter) !== true) return;
+    if (this.decode?.canReplaceRoute(filter) !== true) return;
     this.beginTurn();
     try {
       if (!this.#stream.findNewRoute()) return;

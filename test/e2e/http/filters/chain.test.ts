@@ -91,6 +91,24 @@ t.test('a filter that recomputes the route gets new filters behind it, and none 
   t.same(encoded, ['c encodeHeaders 200', 'a encodeHeaders 200']);
 });
 
+t.test('a filter recomputes the route within its callback, or is told that it is too late', async (t) => {
+  for (const status of ['', ' stop']) {
+    const request = await proxy.send({ a: WATCH, b: { decodeHeaders: `reroute${status}` }, c: WATCH });
+    (await proxy.host(request)).write(response(200, 'fine', { connection: 'close' }));
+    t.match(await request.answer(), { status: 200, rest: 'fine' });
+    const events = await request.events();
+    t.same(
+      events.filter((event) => event.includes('decodeHeaders')),
+      ['a decodeHeaders / end', 'b decodeHeaders / end', 'c decodeHeaders / end'],
+    );
+    t.equal(
+      seenBy(events, 'c').filter((event) => event === 'onDestroy').length,
+      2,
+      'the filter of the former route is gone',
+    );
+  }
+});
+
 t.test('a filter that does not hold the header section cannot recompute the route', async (t) => {
   const request = await proxy.send({ a: WATCH, b: { decodeHeaders: 'soon:reroute' }, c: WATCH });
   await request.sees('b timer reroute');

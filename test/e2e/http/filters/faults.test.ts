@@ -1,4 +1,4 @@
-// A filter that throws closes the connection of its request and logs one error; other connections and requests continue, and
+// A request whose filter throws is answered with 500, or cut off if its response has begun, and one error is logged; other connections and requests continue, and
 // nothing leaks.
 
 import t, { type Test } from 'tap';
@@ -12,13 +12,16 @@ const proxy = await startScriptedProxy(t);
 const CHUNKED = 'transfer-encoding: chunked\r\n';
 const MESSAGE = '3\r\none\r\n3\r\ntwo\r\n0\r\nx-sum: 6\r\n\r\n';
 
+/** The header section of the other reply was sent before. */
+const REPLY_BEGUN = 'at the body of a local reply';
+
 /** Where the request has reached the host, the host answers. */
 const REQUEST_FAULTS: Record<string, Scripts> = {
   'when it is created': { a: { onDestroy: '' }, b: { create: 'throw' } },
   'because it replies while it is created': { a: { onDestroy: '' }, b: { create: 'reply:403' } },
   ...messageFaults('request', 'decode', 'a'),
   'at the header section of a local reply': { a: { encodeHeaders: 'throw' }, b: { decodeHeaders: 'reply:403 stop' } },
-  'at the body of a local reply': {
+  [REPLY_BEGUN]: {
     a: { encodeHeaders: '', encodeData: 'throw' },
     b: { decodeHeaders: 'reply:403 stop' },
   },
@@ -61,7 +64,9 @@ for (const [where, scripts] of Object.entries(REQUEST_FAULTS)) {
     const request = await proxy.send(scripts, { method: 'POST', headers: CHUNKED, body: MESSAGE });
     const { text, closed } = await request.client.readToEnd();
     t.not(closed, 'open', 'the connection is closed');
-    t.notMatch(text, /reply of b/, 'without a response');
+    t.notMatch(text, /reply of b/, 'without the other reply');
+    if (where !== REPLY_BEGUN)
+      t.match(text, /^HTTP\/1.1 500 Internal Server Error\r\n(.+\r\n)*\r\ninternal error$/, 'after a reply');
     await isLoggedOnce(t, before);
     await othersAreUnaffected(t);
   });

@@ -1,15 +1,18 @@
 // ctx: the context of one request. What a hook does not use is not created.
 
-import type { ConnectionFacts, HttpContext, Metadata, Reply, RouteFacts } from '../../../../api/index.js';
+import type { ConnectionFacts, HttpContext, HttpRequest, Metadata, Reply, RouteFacts } from '../../../../api/index.js';
 import { connectionFacts } from '../../../script/connection-facts.js';
 import { type ScopeOwner, StreamScope } from '../../../script/stream-scope.js';
 import type { StreamControl } from '../../../sdk.js';
 import { routeFacts, StreamMetadata } from './facts.js';
 import { ScriptReply } from './reply.js';
 import type { SharedByRequests } from './shared.js';
+import { toRequest } from './to-request.js';
 
 export class ScriptContext extends StreamScope implements HttpContext {
   readonly config: unknown;
+  /** The request, once onRequest is called. */
+  request: HttpRequest | undefined;
   /** The request has not gone on: its destination can be changed. */
   isInRequest = false;
   /** The route is selected again when the hook ends. */
@@ -51,6 +54,11 @@ export class ScriptContext extends StreamScope implements HttpContext {
     if (cluster === undefined) throw new Error(`setCluster(): there is no cluster '${name}'`);
     if (!this.#stream.setCluster(cluster)) throw new Error('setCluster(): the request has no route to a cluster');
     this.#hasCluster = true;
+  }
+
+  toRequest(): Promise<Request> {
+    if (this.request === undefined) return Promise.reject(new Error('toRequest() works in onRequest only'));
+    return toRequest(this.request, this.signal);
   }
 
   rematchRoute(): void {

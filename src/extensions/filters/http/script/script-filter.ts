@@ -63,6 +63,7 @@ export class ScriptFilter implements HttpFilter, ScopeOwner {
     if (definition.onRequest === undefined) return HeadersStatus.Continue;
     const request = new ScriptRequest(block, endStream, this.#stream);
     this.#request = request;
+    this.#context.request = request;
     this.#context.isInRequest = true;
     try {
       return this.#obey('onRequest', request, definition.onRequest(request, this.#context));

@@ -115,8 +115,7 @@ class SetFilterStateFilter implements HttpFilter {
       }
     }
     if (!this.#own.choosesRouteAgain) return HeadersStatus.Continue;
-    // Only a head that is held can get another route.
-    queueMicrotask(() => this.#stream.run(() => this.#stream.continueWithNewRoute()));
-    return HeadersStatus.StopIteration;
+    this.#stream.continueWithNewRoute();
+    return HeadersStatus.Continue;
   }
 }
