@@ -1,5 +1,6 @@
 // All modules on a worker. They follow what the primary publishes.
 
+import { withinMs } from '../common/time/within-ms.js';
 import { getLogger } from '../log/logger.js';
 import { OccasionalLog } from '../log/occasional-log.js';
 import type { PublishedScript, PublishedScripts, ScriptReport } from './published.js';
@@ -9,6 +10,9 @@ const logger = getLogger('filter');
 
 /** Lines in a row about exceptions outside of hooks. */
 const MAX_UNCAUGHT = 20;
+
+/** Longer is a top level that does not end, although it did when the primary read the module. The worker must serve without it. */
+const MAX_LOAD_MS = 15_000;
 
 /** The worker's end of the port. */
 export interface ScriptsPort {
@@ -21,11 +25,13 @@ export class WorkerScripts {
   /** Pending while the versions with which the worker starts are evaluated; undefined: there are none. Does not reject. */
   readonly loading: Promise<void> | undefined;
   readonly #port: ScriptsPort;
+  readonly #maxLoadMs: number;
   readonly #scripts = new Map<string, WorkerScript>();
   readonly #uncaught = new OccasionalLog((text) => logger.error(text), MAX_UNCAUGHT);
 
-  constructor(port: ScriptsPort) {
+  constructor(port: ScriptsPort, maxLoadMs = MAX_LOAD_MS) {
     this.#port = port;
+    this.#maxLoadMs = maxLoadMs;
     port.onState = (state) => void this.#load(state as PublishedScripts);
     if (port.state !== undefined) this.loading = this.#load(port.state as PublishedScripts);
   }
@@ -66,7 +72,12 @@ export class WorkerScripts {
     const { generation, image } = published;
     const script = this.module(image.name);
     try {
-      await script.load(published);
+      // A version that loads later serves nevertheless, unless a newer one does.
+      await withinMs(
+        script.load(published),
+        this.#maxLoadMs,
+        `its top level has not ended within ${this.#maxLoadMs / 1000} s`,
+      );
     } catch (error) {
       const reason = script.errorText(error);
       const rest = script.generation === 0 ? '' : `; version ${script.generation} serves`;
