@@ -2,6 +2,10 @@
 // simulated transport. Without kernel and peers, the result is repeatable on a busy machine.
 //
 //   npm run build && node dist/scripts/bench/data-plane.js [--browser] [--varied] [--access-log=PATH] [--connections=64] [--seconds=3]
+//     [--filter=sync|async|header_mutation] [--filters=1]
+//
+// With --filter: that many filters before the router, each of which reads a header and sets one. sync and async are modules in
+// TypeScript, which need Node's options of src/scripts/thread-options.ts.
 
 import { AccessLogFiles } from '../../src/access-log/files/file-log.js';
 import { Random } from '../../src/common/random.js';
@@ -27,7 +31,7 @@ import {
 } from '../../src/io/shim.js';
 import { openThreadIo } from '../../src/io/thread-io.js';
 import { Runtime } from '../../src/runtime/runtime.js';
-import { SCRIPTS_PORT } from '../../src/scripts/published.js';
+import type { PublishedScripts } from '../../src/scripts/published.js';
 import { WorkerScripts } from '../../src/scripts/worker-scripts.js';
 import { raiseInliningLimit } from '../../src/server/start/optimizer.js';
 import { ClusterStats, HostStats } from '../../src/stats/layouts/cluster.js';
@@ -163,6 +167,8 @@ const flags = new Map(
 const clients = Number(flags.get('connections') ?? 64);
 const seconds = Number(flags.get('seconds') ?? 3);
 
+const needsScripts = flags.get('filter') === 'sync' || flags.get('filter') === 'async';
+
 const HCM = 'type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
 const accessLogPath = flags.get('access-log');
 const listener: Listener = {
@@ -194,6 +200,7 @@ const listener: Listener = {
               ],
             },
             http_filters: [
+              ...headerFilters(),
               {
                 name: 'router',
                 typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.router.v3.Router' },
@@ -216,7 +223,7 @@ const cluster: ClusterConfig = {
 };
 
 raiseInliningLimit();
-const played = buildWorker();
+const played = await buildWorker();
 const requestText = flags.has('browser') ? BROWSER_REQUEST : CURL_REQUEST;
 const variedAt = requestText.indexOf('\r\n', requestText.indexOf('Host: ')) + 2;
 const request = Buffer.from(
@@ -310,7 +317,47 @@ function accept(): void {
   played.batch(asked.length);
 }
 
-function buildWorker(): FakeTransport {
+/** The filters of --filter. */
+function headerFilters() {
+  const kind = flags.get('filter');
+  if (kind === undefined) return [];
+  const config = {
+    '@type': 'type.googleapis.com/baton.filters.http.script.v1.Script',
+    module: kind,
+  };
+  const mutation = {
+    '@type': 'type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation',
+    mutations: {
+      request_mutations: [
+        {
+          append: {
+            header: { key: 'x-seen', value: '%REQ(user-agent)%' },
+            append_action: 'OVERWRITE_IF_EXISTS_OR_ADD',
+          },
+        },
+      ],
+    },
+  };
+  const count = Number(flags.get('filters') ?? 1);
+  return Array.from({ length: count }, (_, index) => ({
+    name: `${kind}${index}`,
+    typed_config: kind === 'header_mutation' ? mutation : config,
+  }));
+}
+
+/** What the primary would publish. */
+function publishedScripts(): PublishedScripts {
+  return ['sync', 'async'].map((name) => {
+    const entry = `file:///bench/${name}.js`;
+    const hook = name === 'sync' ? 'onRequest' : 'async onRequest';
+    const text =
+      `import { defineHttpFilter } from 'baton'; export default defineHttpFilter({ ${hook}(request) { ` +
+      `request.headers.set('x-seen', request.headers.get('user-agent')); } });`;
+    return { generation: 1, image: { name, entry, files: { [entry]: { text, isJson: false } } } };
+  });
+}
+
+async function buildWorker(): Promise<FakeTransport> {
   const store = new StatsStore({ workers: 1 });
   const words = new SharedWordsOwner();
   const ports = new WorkerPorts(0, {}, () => {});
@@ -361,13 +408,19 @@ function buildWorker(): FakeTransport {
     reportOutlier: () => {},
   };
   const clusters = new ClusterManager(thread);
+  const scripts = new WorkerScripts({
+    state: needsScripts ? publishedScripts() : undefined,
+    onState: undefined,
+    send: () => {},
+  });
+  await scripts.loading;
   const context: WorkerContext = {
     ...thread,
     clusters,
     calls: callsOf(thread, clusters, '127.0.0.1'),
     timers,
     filterConfigs: new FilterConfigs(),
-    scripts: new WorkerScripts(ports.port(SCRIPTS_PORT)),
+    scripts,
     routes: new RouteTables({ clusters, runtime: thread.runtime }, ports.port(ON_DEMAND_PORT)),
     serverHealth: { isFailing: false, isFailRequested: false },
     accessLogFiles: new AccessLogFiles(),

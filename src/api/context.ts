@@ -80,6 +80,8 @@ export interface FetchInit {
   readonly body?: string | Uint8Array;
   /** For the whole call; default: 5000. */
   readonly timeoutMs?: number;
+  /** The call goes on when the request or the connection has ended. */
+  readonly keepalive?: boolean;
 }
 
 /** A response of at most 64 KiB. */

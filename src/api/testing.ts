@@ -141,6 +141,8 @@ export interface RunningBaton {
   readonly port: number;
   /** Base URL of the admin interface. */
   readonly adminUrl: string;
+  /** The process. */
+  readonly pid: number;
   /** What Baton has logged. */
   readonly log: string;
   /** The global fetch(), with a path. */

@@ -45,6 +45,10 @@ class TestedBaton implements RunningBaton {
     this.#directory = directory;
   }
 
+  get pid(): number {
+    return this.#child?.pid ?? 0;
+  }
+
   get url(): string {
     return `http://127.0.0.1:${this.port}`;
   }

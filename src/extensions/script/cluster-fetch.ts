@@ -51,7 +51,7 @@ export class ClusterCalls implements StreamCalls {
         else resolve(outcome);
       });
       call = HttpCall.start(this.#calls, target, request, events);
-      if (call !== undefined) this.#running.add(call);
+      if (call !== undefined && init.keepalive !== true) this.#running.add(call);
     });
   }
 

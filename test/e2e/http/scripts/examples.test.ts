@@ -1,5 +1,7 @@
 // The filters in examples/filters do what their first lines say.
 
+import { generateKeyPairSync, sign } from 'node:crypto';
+import { existsSync } from 'node:fs';
 import t, { type Test } from 'tap';
 import { packagePath } from '../../../../src/common/package/package-root.js';
 import { type Config, ROUTER_FILTER, startEchoUpstream, startUpstream, staticCluster } from '../../harness/index.js';
@@ -63,12 +65,65 @@ t.test('model-router', async (t) => {
   await proxy.baton.waitForStat('http.main.script.filter.tokens', 2);
 });
 
+const PACKAGES = packagePath('examples/filters/with-packages/node_modules');
+const withPackages = existsSync(PACKAGES) ? {} : { skip: 'npm ci in examples/filters/with-packages' };
+
+t.test('jwt', withPackages, async (t) => {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const keys = await startUpstream(t, (_request, answer) => {
+    answer.end(JSON.stringify({ keys: [{ ...publicKey.export({ format: 'jwk' }), kid: 'one', alg: 'RS256' }] }));
+  });
+  const host = await startEchoUpstream(t);
+  const config = { issuer: 'me', audience: 'you', cluster: 'keys', path: '/jwks' };
+  const { get } = await start(t, 'with-packages/jwt', config, { host: host.port, keys: keys.port });
+  const token = (claims: Config) => {
+    const part = (value: Config) => Buffer.from(JSON.stringify(value)).toString('base64url');
+    const text = `${part({ alg: 'RS256', kid: 'one' })}.${part(claims)}`;
+    return `${text}.${sign('sha256', Buffer.from(text), privateKey).toString('base64url')}`;
+  };
+  const exp = Math.floor(Date.now() / 1000) + 3600;
+  const ask = (authorization: string) => get('/', { headers: { authorization, 'x-user': 'root' } });
+  const good = await ask(`Bearer ${token({ iss: 'me', aud: 'you', sub: 'ann', exp })}`);
+  t.equal(echoed(good).headers['x-user'], 'ann');
+  for (const claims of [{ iss: 'else' }, { aud: 'else' }, { exp: 1 }])
+    t.equal((await ask(`Bearer ${token({ iss: 'me', aud: 'you', sub: 'ann', exp, ...claims })}`)).status, 401);
+  t.match(await ask('Basic abc'), { status: 401, headers: { 'www-authenticate': 'Bearer' } });
+});
+
+t.test('country', withPackages, async (t) => {
+  const host = await startEchoUpstream(t);
+  const manager = { use_remote_address: true, xff_num_trusted_hops: 1 };
+  const { get } = await start(t, 'with-packages/country', { refused: ['KR'] }, { host: host.port }, manager);
+  const from = (address: string) => get('/', { headers: { 'x-forwarded-for': address } });
+  t.equal(echoed(await from('8.8.8.8')).headers['x-country'], 'US');
+  t.equal(echoed(await from('10.0.0.1')).headers['x-country'], 'unknown');
+  t.equal((await from('123.45.67.8')).status, 451);
+});
+
+t.test('graphql-depth', withPackages, async (t) => {
+  const host = await startEchoUpstream(t);
+  const { get } = await start(t, 'with-packages/graphql-depth', { maxDepth: 3 }, { host: host.port });
+  const ask = (query: string) => get('/graphql', { method: 'POST', body: JSON.stringify({ query }) });
+  t.equal((await ask('{ a { b { c } } }')).status, 200);
+  t.match(await ask('{ a { b { ...more } } } fragment more on C { c { d } }'), { status: 400, body: /has 4 levels/ });
+  t.match(await ask('{ ...self } fragment self on A { a { ...self } }'), { status: 400, body: /Infinity levels/ });
+  t.match(await ask('{ a'), { status: 400, body: /Syntax Error/ });
+  t.match(await ask(`{ ${'a '.repeat(5000)} }`), { status: 400, body: /token/ });
+});
+
 /** Starts a proxy with one of the examples as its filter. `ports`: of the clusters; `host` is that of the route. */
-function start(t: Test, example: string, config: Config, ports: Record<string, number>): Promise<HttpProxy> {
+function start(
+  t: Test,
+  example: string,
+  config: Config,
+  ports: Record<string, number>,
+  manager: Config = {},
+): Promise<HttpProxy> {
   return startProxy(t, {
     listeners: {
       main: managerOf([routeTo({ prefix: '/' }, 'host')], {
         http_filters: [scriptFilter('filter', { config }), ROUTER_FILTER],
+        ...manager,
       }),
     },
     clusters: Object.entries(ports).map(([name, port]) => staticCluster(name, port)),
