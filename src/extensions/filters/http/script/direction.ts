@@ -4,6 +4,8 @@ import type { HeaderBlock, StreamControl } from '../../../sdk.js';
 
 export interface Direction {
   readonly what: 'request' | 'response';
+  /** Why a module cannot use the message after its hook has ended. */
+  readonly goneOn: string;
   /** Pass on what the filter holds. */
   continue(stream: StreamControl): void;
   pause(stream: StreamControl): void;
@@ -17,8 +19,14 @@ export interface Direction {
   addTrailers(stream: StreamControl): HeaderBlock | undefined;
 }
 
+/** Written once: each message needs it. */
+function goneOn(what: string): string {
+  return `the ${what} has gone on: it can be used until the hook has returned, or its promise is settled`;
+}
+
 export const REQUEST: Direction = {
   what: 'request',
+  goneOn: goneOn('request'),
   continue: (stream) => stream.continueDecoding(),
   pause: (stream) => stream.pauseRequest(),
   resume: (stream) => stream.resumeRequest(),
@@ -31,6 +39,7 @@ export const REQUEST: Direction = {
 
 export const RESPONSE: Direction = {
   what: 'response',
+  goneOn: goneOn('response'),
   continue: (stream) => stream.continueEncoding(),
   pause: (stream) => stream.pauseResponse(),
   resume: (stream) => stream.resumeResponse(),

@@ -235,7 +235,7 @@ export abstract class ScriptMessage implements HttpMessage {
   #endStreaming(): boolean {
     if (this.#mode !== Body.Streaming) return false;
     this.#mode = Body.Passing;
-    this.#reader!.end(this.#goneOn);
+    this.#reader!.end(this.#direction.goneOn);
     return true;
   }
 
@@ -250,11 +250,7 @@ export abstract class ScriptMessage implements HttpMessage {
     if (this.#replacement!.length > 0) this.#direction.add(this.stream, this.#replacement!);
   }
 
-  get #goneOn(): string {
-    return `the ${this.#direction.what} has gone on: it can be used until the hook has returned, or its promise is settled`;
-  }
-
-  #close(why = this.#goneOn): void {
+  #close(why = this.#direction.goneOn): void {
     this.#headers.close(why);
     this.#trailers?.close(why);
     this.#wait?.fail(why);
