@@ -287,6 +287,10 @@ export class TestStream implements FilterHost {
     this.#decode.limit = bytes;
   }
 
+  setResponseBufferLimit(bytes: number): void {
+    if (this.#encode !== undefined) this.#encode.limit = bytes;
+  }
+
   pauseRequestForFilter(): void {
     this.#requestFeed.pause();
   }
