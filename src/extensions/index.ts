@@ -61,6 +61,7 @@ import { statsdSink } from './stat-sinks/statsd/index.js';
 import { openTelemetryParts, openTelemetryTracer } from './tracers/open-telemetry/index.js';
 import { skyWalkingTracer } from './tracers/skywalking/index.js';
 import { zipkinTracer } from './tracers/zipkin/index.js';
+import { upstreamProxyProtocol } from './transport-sockets/proxy-protocol/index.js';
 import { downstreamTls, upstreamTls } from './transport-sockets/tls/index.js';
 
 export const EXTENSIONS: readonly AnyExtension[] = [
@@ -130,5 +131,6 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   zipkinTracer,
   downstreamTls,
   upstreamTls,
+  upstreamProxyProtocol,
   ...NAMED,
 ];

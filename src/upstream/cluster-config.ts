@@ -29,6 +29,7 @@ import type {
   LbEndpoint,
   LocalityLbEndpoints,
   Metadata,
+  ProxyProtocolConfig_Version,
   TcpKeepalive,
 } from '../config/generated/api.js';
 import { nameCase } from '../http/codec/name-case.js';
@@ -73,6 +74,19 @@ export interface ClusterTls {
   readonly scope: ScopeRef;
   /** cluster.<name>.client_ssl_socket_factory. */
   readonly factoryScope: ScopeRef;
+}
+
+/** A header of the PROXY protocol, which precedes everything else. */
+export interface ProxyHeaderSpec {
+  readonly version: ProxyProtocolConfig_Version;
+  /** Of version 2, encoded, in Base64. */
+  readonly tlvs: string;
+}
+
+/** What connections to the hosts of a cluster begin with. */
+export interface ClusterTransport {
+  readonly tls: ClusterTls | undefined;
+  readonly proxyHeader: ProxyHeaderSpec | undefined;
 }
 
 /** The workers' part of a cluster's configuration; plain data. */
@@ -120,8 +134,8 @@ export interface ClusterSpec {
   readonly closesOnHostFailure: boolean;
   /** Undefined: no outlier detection. */
   readonly outliers: OutlierSpec | undefined;
-  /** The TLS of connections to its hosts, by the number of their transport socket (see TransportMatches); null: they are plain. */
-  readonly transports: readonly (ClusterTls | null)[];
+  /** By the number of a host's transport socket (see TransportMatches); null: connections are plain. */
+  readonly transports: readonly (ClusterTransport | null)[];
 }
 
 /** A configured endpoint. */
@@ -169,7 +183,7 @@ export interface DiscoverySpec {
 export function clusterSpec(
   cluster: Cluster,
   policies: LoadBalancingPolicies,
-  transports: readonly (ClusterTls | null)[] = [null],
+  transports: readonly (ClusterTransport | null)[] = [null],
 ): ClusterSpec {
   const options = httpOptions(cluster);
   const common = options?.common_http_protocol_options ?? {};

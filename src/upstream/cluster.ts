@@ -12,10 +12,12 @@ import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
 import type { DynamicCounter, DynamicHistogram, Scope } from '../stats/thread-stats.js';
 import type { ClusterSpec } from './cluster-config.js';
 import type { ClusterSnapshot } from './cluster-snapshot.js';
-import { ClientTls } from './connections/client-tls.js';
+import { type ConnectionTraits, connectionTraits } from './connections/connect-options.js';
 import { HostPools } from './connections/host-pools.js';
 import { HostProtocols } from './connections/host-protocols.js';
+import { HostTransport } from './connections/host-transport.js';
 import { HttpPool, type PooledCluster } from './connections/http-pool.js';
+import type { ClientEnds } from './connections/proxy-header.js';
 import { type RequestedHost, requestedHost } from './connections/requested-host.js';
 import { FAILING_FLAGS, UNHEALTHY_FLAGS } from './hosts/health-flags.js';
 import { Host } from './hosts/host.js';
@@ -50,7 +52,9 @@ export class Cluster implements PooledCluster {
   readonly #countsActiveRequests: boolean;
   readonly #protocols: HostProtocols;
   /** By the number of a host's transport socket; undefined: plain. */
-  readonly #transports: readonly (ClientTls | undefined)[];
+  readonly #transports: readonly (HostTransport | undefined)[];
+  /** The connections of each client are its own. */
+  readonly namesClients: boolean;
   readonly #requestedHost: RequestedHost | undefined;
   /** Hosts with connection pools. */
   readonly #pooled = new Set<ClusterHost>();
@@ -72,8 +76,11 @@ export class Cluster implements PooledCluster {
     this.bufferLimits = bufferLimits(spec.perConnectionBufferLimit);
     const { http2Scope } = snapshot;
     this.#protocols = new HostProtocols(thread.memory, spec, http2Scope && thread.stats.scope(http2Scope));
-    this.#transports = spec.transports.map((tls) => (tls === null ? undefined : new ClientTls(tls, thread.stats)));
-    const requestNames = spec.transports.find((tls) => tls !== null)?.requestNames;
+    this.#transports = spec.transports.map((each) =>
+      each === null ? undefined : new HostTransport(each, thread.stats),
+    );
+    this.namesClients = this.#transports.some((each) => each?.namesClient);
+    const requestNames = spec.transports.find((each) => each?.tls)?.tls?.requestNames;
     this.#requestedHost = requestNames && requestedHost(requestNames);
     this.picksByHash = spec.loadBalancer.picksByHash === true;
     this.#countsActiveRequests = spec.loadBalancer.countsActiveRequests === true;
@@ -136,20 +143,20 @@ export class Cluster implements PooledCluster {
 
   /**
    * Returns the pool of this worker's HTTP connections to the host. `client`: the protocol of the request's client; undefined: the request
-   * is Baton's own. `authority`: see ConnectOptions.
+   * is Baton's own. `traits`: of its connections; undefined where they do not depend on it.
    */
-  pool(host: ClusterHost, priority: Priority, client?: Protocol, authority?: string): HttpPool {
+  pool(host: ClusterHost, priority: Priority, client?: Protocol, traits?: ConnectionTraits): HttpPool {
     const { alpn, protocol } = this.#protocols.of(client);
     const pools = (host.pools ??= new HostPools());
-    const found = pools.find(priority, protocol, authority);
+    const found = pools.find(priority, protocol, traits?.key);
     if (found !== undefined) return found;
-    const pool = new HttpPool(this, host, priority, protocol, { alpn, authority });
+    const pool = new HttpPool(this, host, priority, protocol, { alpn, traits });
     pools.add(pool);
     this.#pooled.add(host);
     return pool;
   }
 
-  tlsOf({ transport }: Host): ClientTls | undefined {
+  transportOf({ transport }: Host): HostTransport | undefined {
     return this.#transports[transport];
   }
 
@@ -158,13 +165,18 @@ export class Cluster implements PooledCluster {
     return this.#requestedHost !== undefined;
   }
 
-  /** Returns the part of ConnectOptions that a request determines. */
-  authorityOf(headers: HeaderBlock): string | undefined {
-    return this.#requestedHost?.(headers);
+  /**
+   * Returns what a request determines of its connections; undefined where they do not depend on it. `client`: the ends of its client's
+   * connection; undefined: it is Baton's own.
+   */
+  traitsOf(headers: HeaderBlock, client: ClientEnds | undefined): ConnectionTraits | undefined {
+    const authority = this.#requestedHost?.(headers);
+    const named = this.namesClients ? client : undefined;
+    return authority === undefined && named === undefined ? undefined : connectionTraits(authority, named);
   }
 
   poolEmptied({ host, options }: HttpPool): void {
-    if (options.authority !== undefined) (host as ClusterHost).pools?.forget(options.authority);
+    if (options.traits !== undefined) (host as ClusterHost).pools?.forget(options.traits.key);
   }
 
   /**

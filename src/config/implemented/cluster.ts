@@ -303,7 +303,9 @@ export const CLUSTER: ImplementedTable = {
   'envoy.config.core.v3.HealthCheck.TcpHealthCheck': {
     send: true,
     receive: true,
-    proxy_protocol_config: refused('health checks do not send the PROXY protocol: leave it out'),
+    proxy_protocol_config: refused(
+      'the transport socket of the cluster sends the header with checks too: use upstream_proxy_protocol there',
+    ),
   },
   'envoy.extensions.upstreams.http.v3.HttpProtocolOptions': {
     common_http_protocol_options: true,

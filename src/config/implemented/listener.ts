@@ -2,7 +2,7 @@
 
 import { byValue, type ImplementedTable, notImplemented, onlyFalse, refused } from './table.js';
 
-const NO_TLV = 'the PROXY protocol is not sent to hosts: leave it out';
+const NO_TLV = 'TLVs of the PROXY protocol belong to the transport socket of the cluster: set its added_tlvs';
 const FULL_BUFFERS = 'only idle timeouts end streams and connections with full buffers: leave it out';
 
 export const LISTENER: ImplementedTable = {

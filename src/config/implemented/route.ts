@@ -255,7 +255,13 @@ export const ROUTE: ImplementedTable = {
   'envoy.config.route.v3.RouteAction.UpgradeConfig.ConnectConfig': obeyed('proxy_protocol_config', 'allow_post'),
   'envoy.config.core.v3.ProxyProtocolConfig': {
     version: byValue({ V1: true, V2: true }),
-    ...notImplemented('pass_through_tlvs', 'added_tlvs'),
+    added_tlvs: true,
+    pass_through_tlvs: refused('TLVs of clients are not kept: list those to send in added_tlvs'),
+  },
+  'envoy.config.core.v3.TlvEntry': {
+    type: true,
+    value: true,
+    format_string: refused('a connection to a host has no request yet: set value'),
   },
   'envoy.config.route.v3.RedirectAction': {
     ...obeyed(

@@ -23,8 +23,9 @@ export class ClientTls {
     });
   }
 
-  /** Begins the handshake of a connection to `host`, which may not be connected yet. */
-  begin(transport: Transport, id: number, host: Host, { alpn, authority, replacesAlpn }: ConnectOptions): TlsHandshake {
+  /** Begins the handshake of a connection to `host`, which may not be connected yet. Earlier submissions precede it. */
+  begin(transport: Transport, id: number, host: Host, { alpn, replacesAlpn, traits }: ConnectOptions): TlsHandshake {
+    const authority = traits?.authority;
     const { context, requestNames, verifiesServerName } = this.#settings;
     const serverName = this.#serverName(host, authority);
     const listed = requestNames?.areVerified === true ? authority : undefined;

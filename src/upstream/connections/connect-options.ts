@@ -1,13 +1,32 @@
 // What the connections of one pool have in common, besides their cluster and host.
 
+import type { ClientEnds } from './proxy-header.js';
+
+/** What requests determine of their connections. */
+export interface ConnectionTraits {
+  /** Connections with other traits have another key. */
+  readonly key: string;
+  /** The host that the requests name, in lower case, '' if they name none; undefined where connections do not depend on it. */
+  readonly authority: string | undefined;
+  /** The client whose addresses the host gets; undefined: it gets none. */
+  readonly client: ClientEnds | undefined;
+}
+
 export interface ConnectOptions {
   /** Offered by ALPN, in wire form, if the TLS context offers nothing; empty: nothing. */
   readonly alpn: Uint8Array;
   /** It is offered in place of what the context offers. */
   readonly replacesAlpn?: boolean;
-  /** The host that the requests name, in lower case, '' if they name none; undefined where connections do not depend on it. */
-  readonly authority: string | undefined;
+  /** Undefined: the connections are for any request. */
+  readonly traits: ConnectionTraits | undefined;
 }
 
 /** Of connections that are not made for requests. */
-export const NO_CONNECT_OPTIONS: ConnectOptions = { alpn: new Uint8Array(), authority: undefined };
+export const NO_CONNECT_OPTIONS: ConnectOptions = { alpn: new Uint8Array(), traits: undefined };
+
+/** `client` may change or end; its addresses are copied. */
+export function connectionTraits(authority: string | undefined, client: ClientEnds | undefined): ConnectionTraits {
+  if (client === undefined) return { key: authority ?? '', authority, client };
+  const { localText, remoteText } = client;
+  return { key: `${remoteText} ${localText} ${authority ?? ''}`, authority, client: { localText, remoteText } };
+}

@@ -18,8 +18,8 @@ import type { ClusterSpec } from '../cluster-config.js';
 import type { Host } from '../hosts/host.js';
 import { connectFailureText, PoolFailure } from '../pool-failure.js';
 import type { UpstreamThread } from '../upstream-thread.js';
-import type { ClientTls } from './client-tls.js';
 import { type ConnectOptions, NO_CONNECT_OPTIONS } from './connect-options.js';
+import type { HostTransport } from './host-transport.js';
 
 const logger = getLogger('upstream');
 
@@ -31,7 +31,7 @@ export interface ConnectingCluster {
   readonly stats: Scope;
   readonly bufferLimits: BufferLimits;
   /** Returns undefined if connections to the host are plain. */
-  tlsOf(host: Host): ClientTls | undefined;
+  transportOf(host: Host): HostTransport | undefined;
 }
 
 /** A connection that another process has made and frozen. */
@@ -76,7 +76,9 @@ export abstract class HostConnection implements ConnectionHandler {
   /** What its TLS handshake has established; undefined without TLS. */
   security: ConnectionSecurity | undefined = undefined;
   /** Undefined without TLS. */
-  readonly #handshake: TlsHandshake | undefined;
+  #handshake: TlsHandshake | undefined;
+  /** What the connection begins with once it is connected; undefined: nothing, or it has begun. */
+  #opening: { readonly transport: HostTransport; readonly options: ConnectOptions } | undefined;
 
   /** Begins to connect, or takes over `takenOver`. Throws, with nothing counted, when the connect cannot begin. */
   protected constructor(
@@ -94,7 +96,7 @@ export abstract class HostConnection implements ConnectionHandler {
     this.timer = new Timer<HostConnection>(this, onTimer);
     this.startMs = takenOver?.startMs ?? thread.clock.monotonicMs;
     this.id = takenOver?.id ?? thread.transport.connect(host.sockaddr, spec, cluster.bufferLimits, this);
-    if (takenOver === undefined) this.#handshake = cluster.tlsOf(host)?.begin(thread.transport, this.id, host, options);
+    if (takenOver === undefined) this.#prepare(options);
     stats.increment(ClusterStats.at.upstream_cx_active);
     host.stats.increment(HostStats.at.cx_active);
     if (takenOver !== undefined) {
@@ -192,6 +194,7 @@ export abstract class HostConnection implements ConnectionHandler {
   // ── ConnectionHandler ────────────────────────────────────────────────────────────────────────────────────────────
 
   onConnected(): void {
+    if (this.#opening !== undefined) this.#open(this.#opening);
     if (this.#handshake === undefined) this.#ready();
   }
 
@@ -206,6 +209,23 @@ export abstract class HostConnection implements ConnectionHandler {
 
   judgePeer(peer: PresentedCertificate): number {
     return this.#handshake!.judge(peer);
+  }
+
+  #prepare(options: ConnectOptions): void {
+    const transport = this.#cluster.transportOf(this.host);
+    if (transport?.namesClient === true) this.#opening = { transport, options };
+    else this.#handshake = transport?.tls?.begin(this.transport, this.id, this.host, options);
+  }
+
+  #open({ options, transport }: { readonly transport: HostTransport; readonly options: ConnectOptions }): void {
+    this.#opening = undefined;
+    const own = () => ({ localText: this.host.address, remoteText: this.localText });
+    const bytes = transport.opening(options.traits?.client, own);
+    const { memory } = this.#cluster.thread;
+    const offset = memory.scratch(bytes.length);
+    memory.bytes.set(bytes, offset);
+    this.send(offset, bytes.length);
+    this.#handshake = transport.tls?.begin(this.transport, this.id, this.host, options);
   }
 
   #ready(): void {

@@ -232,7 +232,7 @@ export class HttpPool implements ConnectionPool, RequestPool {
       stats.increment(ClusterStats.at.upstream_cx_overflow);
       if (this.#connections > 0) return false;
       // Pools that clients can make must not keep connections beyond the limit.
-      if (this.options.authority !== undefined) this.cluster.closeIdle(0);
+      if (this.options.traits !== undefined) this.cluster.closeIdle(0);
       limits.acquire(LimitKind.Connections, this.priority);
     }
     if (logger.isDebug) logger.debug(`cluster '${shownName(spec.name)}': connecting to ${this.host.address}`);

@@ -7,7 +7,7 @@ import { type RequestEncoder, ResetReason } from '../../http/codec/streams.js';
 import { type HeaderBlock, headerBlocks } from '../../http/headers/header-block.js';
 import type { Cluster, ClusterHost } from '../cluster.js';
 import { PoolFailure } from '../pool-failure.js';
-import { type ConnectOptions, NO_CONNECT_OPTIONS } from './connect-options.js';
+import { type ConnectionTraits, type ConnectOptions, NO_CONNECT_OPTIONS } from './connect-options.js';
 import { EndedBy } from './host-connection.js';
 import type { PoolRequest, RequestPool } from './http-pool.js';
 import { UpstreamSocket, type UpstreamSocketEvents } from './upstream-socket.js';
@@ -30,18 +30,17 @@ export class TcpTunnel implements RequestPool, RequestEncoder, UpstreamSocketEve
   #isRequestEnded = false;
   #isResponseEnded = false;
 
-  /** `authority`: see ConnectOptions. */
   constructor(
     cluster: Cluster,
     host: ClusterHost,
     priority: Priority,
-    authority: string | undefined,
+    traits: ConnectionTraits | undefined,
     opening: Uint8Array,
   ) {
     this.#priority = priority;
     this.#cluster = cluster;
     this.#host = host;
-    this.#options = { ...NO_CONNECT_OPTIONS, authority };
+    this.#options = { ...NO_CONNECT_OPTIONS, traits };
     this.#opening = opening;
   }
 

@@ -10,8 +10,8 @@ import { bufferLimits } from '../../io/transport/buffer-limits.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { CallingThread } from '../calling-thread.js';
 import type { ClusterSpec } from '../cluster-config.js';
-import { ClientTls } from '../connections/client-tls.js';
 import type { ConnectOptions } from '../connections/connect-options.js';
+import { HostTransport } from '../connections/host-transport.js';
 import type { RequestedCluster } from '../connections/upstream-connection.js';
 import { Host, type ResolvedEndpoint } from '../hosts/host.js';
 import { OWN_TRANSPORT } from '../hosts/transport-matches.js';
@@ -51,7 +51,7 @@ export function checkTarget(
 ): CheckTarget {
   const thread = caller.begin();
   const transport = spec.transports[check.transport ?? endpoint.transport ?? OWN_TRANSPORT];
-  const tls = transport ? new ClientTls(transport, thread.stats) : undefined;
+  const hostTransport = transport ? new HostTransport(transport, thread.stats) : undefined;
   const cluster = {
     thread,
     spec: {
@@ -64,7 +64,7 @@ export function checkTarget(
     stats: stats.cluster,
     limits: NO_LIMITS,
     bufferLimits: bufferLimits(spec.perConnectionBufferLimit),
-    tlsOf: () => tls,
+    transportOf: () => hostTransport,
   };
   const described = {
     hostname: endpoint.hostname,
@@ -80,7 +80,7 @@ export function checkTarget(
     protocol: usesHttp2
       ? h2Client(thread.memory, spec.http2 ?? DEFAULT_HTTP2_OPTIONS, stats.http2)
       : h1Client(thread.memory, spec.http1),
-    options: { alpn: check.alpn, replacesAlpn: true, authority: undefined },
+    options: { alpn: check.alpn, replacesAlpn: true, traits: undefined },
   };
 }
 

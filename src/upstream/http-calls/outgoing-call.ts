@@ -11,6 +11,7 @@ import { Timer } from '../../io/time/timing-wheel.js';
 import { ClusterStats } from '../../stats/layouts/cluster.js';
 import type { CallingThread } from '../calling-thread.js';
 import type { Cluster, ClusterHost } from '../cluster.js';
+import type { ConnectionTraits } from '../connections/connect-options.js';
 import {
   countHostConnection,
   countHostReset,
@@ -107,7 +108,7 @@ export abstract class OutgoingCall implements PoolRequest {
   protected start(timeoutMs: number): void {
     try {
       if (timeoutMs > 0) this.cluster.thread.wheel.schedule(this.#timer, timeoutMs);
-      this.#pool = this.cluster.pool(this.host, Priority.Default, undefined, this.#authority());
+      this.#pool = this.cluster.pool(this.host, Priority.Default, undefined, this.#traits());
       this.#pool.start(this);
     } catch (error) {
       // The caller gets no call to cancel: without this it would stay in the pool's queue, or its connection would wait for the
@@ -260,12 +261,12 @@ export abstract class OutgoingCall implements PoolRequest {
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Returns the host that the request names, if its connection depends on it. */
-  #authority(): string | undefined {
+  #traits(): ConnectionTraits | undefined {
     if (!this.cluster.connectsByName) return undefined;
     const head = headerBlocks(this.cluster.thread.memory).take();
     try {
       this.writeHead(head);
-      return this.cluster.authorityOf(head);
+      return this.cluster.traitsOf(head, undefined);
     } finally {
       head.drop();
     }

@@ -53,7 +53,7 @@ export class FakePool {
       thread: { transport, memory, clock, wheel: this.wheel },
       spec: { name: 'api', connectTimeoutMs: 5000, idleTimeoutMs: 3_600_000, http1: DEFAULT_HTTP1_OPTIONS },
       stats: this.stats,
-      tlsOf: () => undefined,
+      transportOf: () => undefined,
       poolEmptied: () => this.emptied++,
       limits: {
         tryAcquire: (kind: LimitKind) => kind !== this.exhausted && ++held[kind]! > 0,

@@ -8,12 +8,10 @@ import {
   protocolOptions,
   upstreamHttpOptions,
 } from '../../fields/http-options.js';
+import { upstreamTransport } from '../../fields/upstream-transport.js';
 import type { Cluster, TransportSocket, UpstreamTlsContext } from '../../generated/api.js';
-import { unpack } from '../../schema/any.js';
 import type { Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
-
-const TLS_CONTEXT = 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
 
 export function checkHostProtocols(cluster: Cluster, path: Path, problems: Problems): void {
   const options = httpOptions(cluster);
@@ -60,7 +58,7 @@ function socketsOf(cluster: Cluster, path: Path): SocketAt[] {
 }
 
 function tlsOf(socket: TransportSocket | undefined): UpstreamTlsContext | undefined {
-  return unpack(socket?.typed_config, TLS_CONTEXT);
+  return upstreamTransport(socket).tls;
 }
 
 /** Reports names that could not be verified, or not be found. */

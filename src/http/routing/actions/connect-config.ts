@@ -15,6 +15,7 @@ export class ConnectConfig {
   readonly #allowsPost: boolean;
 
   constructor({ allow_post: allowsPost, proxy_protocol_config: proxy }: RouteAction_UpgradeConfig_ConnectConfig) {
+    // As in Envoy, its TLVs have no effect here.
     this.proxyVersion = proxy && (proxy.version ?? 'V1');
     this.#allowsPost = allowsPost ?? false;
   }

@@ -1,14 +1,13 @@
-// The TLS of one version of a cluster, on the primary.
+// The transport sockets of one version of a cluster, on the primary.
 
 import { upstreamHttpOptions } from '../../../config/fields/http-options.js';
-import type { Cluster, UpstreamTlsContext } from '../../../config/generated/api.js';
-import { unpack } from '../../../config/schema/any.js';
+import { upstreamTransport } from '../../../config/fields/upstream-transport.js';
+import type { Cluster, ProxyProtocolConfig, UpstreamTlsContext } from '../../../config/generated/api.js';
 import type { TlsContexts } from '../../../tls/tls-contexts.js';
-import type { ClusterTls, RequestNames } from '../../../upstream/cluster-config.js';
+import type { ClusterTls, ClusterTransport, ProxyHeaderSpec, RequestNames } from '../../../upstream/cluster-config.js';
+import { encodeTlv } from '../../../upstream/connections/proxy-header.js';
 import type { InitManager } from '../../init/init-manager.js';
 import type { VersionResources } from './version-resources.js';
-
-const MESSAGE = 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
 
 /**
  * Makes the contexts of a version, which `resources` releases, for ClusterSpec.transports. `init` waits for their secrets. Throws a
@@ -19,14 +18,18 @@ export function clusterTransports(
   resources: VersionResources,
   contexts: TlsContexts,
   init: InitManager,
-): (ClusterTls | null)[] {
+): (ClusterTransport | null)[] {
   const sockets = [
     config.transport_socket,
     ...(config.transport_socket_matches ?? []).map((match) => match.transport_socket),
   ];
   return sockets.map((socket) => {
-    const context: UpstreamTlsContext | undefined = unpack(socket?.typed_config, MESSAGE);
-    return context === undefined ? null : clusterTls(config, context, resources, contexts, init);
+    const { proxyProtocol, tls } = upstreamTransport(socket);
+    if (proxyProtocol === undefined && tls === undefined) return null;
+    return {
+      tls: tls && clusterTls(config, tls, resources, contexts, init),
+      proxyHeader: proxyProtocol && proxyHeaderSpec(proxyProtocol.config),
+    };
   });
 }
 
@@ -58,6 +61,11 @@ function clusterTls(
     scope: ssl,
     factoryScope: factory,
   };
+}
+
+function proxyHeaderSpec({ added_tlvs: added = [], version = 'V1' }: ProxyProtocolConfig = {}): ProxyHeaderSpec {
+  const tlvs = added.map(({ type = 0, value = '' }) => encodeTlv(type, Buffer.from(value, 'base64')));
+  return { version, tlvs: Buffer.concat(tlvs).toString('base64') };
 }
 
 function requestNames(config: Cluster): RequestNames | undefined {

@@ -25,6 +25,7 @@ import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { HttpStats } from '../../../../stats/layouts/http.js';
 import type { Cluster, ClusterHost, ClusterMeasurements } from '../../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
+import type { ConnectionTraits } from '../../../../upstream/connections/connect-options.js';
 import type { HostConnection } from '../../../../upstream/connections/host-connection.js';
 import {
   countHostCall,
@@ -52,7 +53,7 @@ import {
 import { answerDirectly, answerWithRedirect } from './direct.js';
 import { type Failure, poolFailure, resetFailure } from './failures.js';
 import { KeptRequest } from './kept-request.js';
-import { proxyHeader } from './proxy-header.js';
+import { connectHeader } from './proxy-header.js';
 import { RequestHash } from './request-hash.js';
 import { expectedTimeoutMs, type RequestTimeouts, setTimeouts } from './request-timeouts.js';
 import { Retries } from './retries.js';
@@ -102,8 +103,8 @@ export class Router implements TerminalFilter, TryListener {
 
   #route!: Route<ClusterReference>;
   #cluster!: Cluster;
-  /** See Cluster.authorityOf(). */
-  #authority: string | undefined;
+  /** See Cluster.traitsOf(). */
+  #traits: ConnectionTraits | undefined;
   #hasResponse = false;
   /** The host has switched protocols: each direction ends separately. */
   #isTunnel = false;
@@ -466,7 +467,7 @@ export class Router implements TerminalFilter, TryListener {
     this.#hash = route.hashPolicy === undefined ? undefined : this.#hashOf(route.hashPolicy);
     if (!suppressEnvoyHeaders || timeouts.isGrpc) this.#announceTimeout(headers, 0);
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
-    this.#authority = this.#cluster.authorityOf(headers);
+    this.#traits = this.#cluster.traitsOf(headers, info.downstream);
     // After the route's changes, which may add retry headers.
     this.#retries.begin(route.retryPolicy ?? this.#options.defaultRetries, headers);
     // A retry needs the head in a later turn.
@@ -497,7 +498,8 @@ export class Router implements TerminalFilter, TryListener {
     const host = this.#retries.pickHost(cluster, this.#hash);
     if (host === undefined) return this.#answerWithoutHost();
     const { info } = this.#stream;
-    if (this.#stream.matchesUpstreamScheme) info.scheme = cluster.tlsOf(host) === undefined ? 'http' : 'https';
+    if (this.#stream.matchesUpstreamScheme)
+      info.scheme = cluster.transportOf(host)?.tls === undefined ? 'http' : 'https';
     this.#try.begin(cluster, host);
     const { attempts } = this.#try;
     if (attempts > 1) info.resetTry();
@@ -534,8 +536,8 @@ export class Router implements TerminalFilter, TryListener {
     const { connect, priority } = this.#route;
     const { info } = this.#stream;
     if (connect?.endsHere(this.#request.headers))
-      return new TcpTunnel(cluster, host, priority, this.#authority, proxyHeader(connect.proxyVersion, info));
-    return cluster.pool(host, priority, info.protocol, this.#authority);
+      return new TcpTunnel(cluster, host, priority, this.#traits, connectHeader(connect.proxyVersion, info));
+    return cluster.pool(host, priority, info.protocol, this.#traits);
   }
 
   /** Retains the head beyond the turn, and stops reading the body until there is a connection. */

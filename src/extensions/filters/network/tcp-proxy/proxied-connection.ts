@@ -16,6 +16,11 @@ import type { PreparedHandOver } from '../../../../listener/hand-over.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { TcpStats } from '../../../../stats/layouts/tcp.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
+import {
+  type ConnectOptions,
+  connectionTraits,
+  NO_CONNECT_OPTIONS,
+} from '../../../../upstream/connections/connect-options.js';
 import { EndedBy } from '../../../../upstream/connections/host-connection.js';
 import { UpstreamSocket, type UpstreamSocketEvents } from '../../../../upstream/connections/upstream-socket.js';
 import type { Host } from '../../../../upstream/hosts/host.js';
@@ -329,6 +334,11 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     if (this.#endsWhenThawed) this.onListenerGone();
   }
 
+  #connectOptions({ namesClients }: Cluster): ConnectOptions {
+    if (!namesClients) return NO_CONNECT_OPTIONS;
+    return { ...NO_CONNECT_OPTIONS, traits: connectionTraits(undefined, this.downstream) };
+  }
+
   #release(): void {
     this.#isOver = true;
     this.#upstream!.release();
@@ -341,7 +351,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     if (host === undefined) {
       return this.#fail(ResponseFlag.NoHealthyUpstream, 'no_healthy_upstream', NoStart.Host);
     }
-    this.#upstream = UpstreamSocket.connect(this, cluster, host);
+    this.#upstream = UpstreamSocket.connect(this, cluster, host, this.#connectOptions(cluster));
     if (this.#upstream === undefined)
       return this.#fail(ResponseFlag.UpstreamOverflow, 'upstream_cx_overflow', NoStart.Limit);
     if (this.#attempts > 0) this.info.resetTry();

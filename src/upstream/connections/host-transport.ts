@@ -1,0 +1,33 @@
+// What connections to hosts begin with, by the transport socket of the cluster: a header of the PROXY protocol, then TLS.
+
+import type { ThreadStats } from '../../stats/thread-stats.js';
+import type { ClusterTransport, ProxyHeaderSpec } from '../cluster-config.js';
+import { ClientTls } from './client-tls.js';
+import { type ClientEnds, localProxyHeader, proxyHeader } from './proxy-header.js';
+
+export class HostTransport {
+  /** Undefined: the connections are plain. */
+  readonly tls: ClientTls | undefined;
+  readonly #header: ProxyHeaderSpec | undefined;
+  readonly #tlvs: Uint8Array;
+
+  constructor({ proxyHeader: header, tls }: ClusterTransport, stats: ThreadStats) {
+    this.tls = tls && new ClientTls(tls, stats);
+    this.#header = header;
+    this.#tlvs = Buffer.from(header?.tlvs ?? '', 'base64');
+  }
+
+  /** The first bytes name the client, so that each client has connections of its own. */
+  get namesClient(): boolean {
+    return this.#header !== undefined;
+  }
+
+  /**
+   * Returns the first bytes of a connection, with namesClient. `client`: whose bytes the connection carries; undefined: it has no client.
+   * `own`: the ends of the connection itself, the host's first.
+   */
+  opening(client: ClientEnds | undefined, own: () => ClientEnds): Uint8Array {
+    const { version } = this.#header!;
+    return client === undefined ? localProxyHeader(version, own) : proxyHeader(version, client, this.#tlvs);
+  }
+}
