@@ -26,7 +26,7 @@ export class SecuringConnection implements ConnectionHandler {
     this.#connection = connection;
     this.#handler = handler;
     this.#tls = tls;
-    this.#handshake = new TlsHandshake(tls.stats);
+    this.#handshake = new TlsHandshake(tls.stats, undefined, tls.keyLog);
     this.#timer = new Timer<SecuringConnection>(this, (securing) => securing.#timedOut());
     tls.timers.reschedule(this.#timer, tls.timeoutMs);
   }
@@ -44,13 +44,13 @@ export class SecuringConnection implements ConnectionHandler {
     this.#end();
     const { id, transport } = this.#connection;
     if (this.#connection.isClosed) return;
-    this.#connection.security = this.#handshake.secured(transport, id);
+    this.#connection.security = this.#handshake.secured(transport, id, this.#connection);
     transport.setHandler(id, this.#handler);
   }
 
   onHandshakeFailed(reasons: string): void {
     const { id, transport } = this.#connection;
-    const failure = this.#handshake.failed(transport, id, reasons);
+    const failure = this.#handshake.failed(transport, id, this.#connection, reasons);
     if (logger.isDebug)
       logger.debug(`[C${this.#connection.serial}] TLS handshake failed: ${failure || 'the peer has ended it'}`);
     this.#fail(failure);
@@ -64,7 +64,7 @@ export class SecuringConnection implements ConnectionHandler {
     this.#end();
     const { id, isClosed, transport } = this.#connection;
     if (isClosed) return;
-    this.#handshake.abandoned(transport, id);
+    this.#handshake.abandoned(transport, id, this.#connection);
     this.#handler.onReset(errno, step);
   }
 
@@ -90,7 +90,7 @@ export class SecuringConnection implements ConnectionHandler {
   #timedOut(): void {
     const { id, isClosed, transport } = this.#connection;
     if (isClosed) return;
-    this.#handshake.abandoned(transport, id);
+    this.#handshake.abandoned(transport, id, this.#connection);
     this.#connection.listener.stats.increment(ListenerStats.at.downstream_cx_transport_socket_connect_timeout);
     this.#fail('');
   }

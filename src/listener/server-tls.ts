@@ -2,6 +2,7 @@
 
 import type { Timers } from '../io/time/timing-wheel.js';
 import type { HandshakeStats } from '../tls/handshake-stats.js';
+import type { KeyLog } from '../tls/key-log.js';
 
 export interface ServerTls {
   /** Number of the context in the native engine. */
@@ -10,4 +11,6 @@ export interface ServerTls {
   readonly timeoutMs: number;
   readonly stats: HandshakeStats;
   readonly timers: Timers;
+  /** Undefined: keys are not written. */
+  readonly keyLog: KeyLog | undefined;
 }

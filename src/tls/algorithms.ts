@@ -1,7 +1,7 @@
 // Names of TLS versions, cipher suites, groups and signature algorithms: from the configuration's form, which is BoringSSL's, to
 // OpenSSL's.
 
-import type { TlsParameters_TlsProtocol } from '../config/generated/api.js';
+import type { TlsParameters_CompliancePolicy, TlsParameters_TlsProtocol } from '../config/generated/api.js';
 import type { TlsVersion } from '../io/tls/connection-security.js';
 
 const VERSIONS: { readonly [protocol in TlsParameters_TlsProtocol]: number } = {
@@ -35,6 +35,33 @@ export const DEFAULT_CIPHERS = [
 export const TLS13_CIPHER_SUITES = 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256';
 
 export const DEFAULT_GROUPS = ['X25519', 'P-256'];
+
+/** What a compliance policy sets in place of all other parameters. */
+export interface PolicyParameters {
+  readonly minVersion: number;
+  readonly maxVersion: number;
+  readonly ciphers: string;
+  readonly cipherSuites: string;
+  readonly groups: string;
+  readonly signatureAlgorithms: string;
+}
+
+/** NIST SP 800-52 (rev. 2), as BoringSSL reads it. */
+const FIPS: PolicyParameters = {
+  minVersion: 0x0303,
+  maxVersion: 0x0304,
+  ciphers:
+    'ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384',
+  cipherSuites: 'TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384',
+  groups: 'P-256:P-384',
+  signatureAlgorithms:
+    'RSA+SHA256:RSA+SHA384:RSA+SHA512:ECDSA+SHA256:ECDSA+SHA384:RSA-PSS+SHA256:RSA-PSS+SHA384:RSA-PSS+SHA512',
+};
+
+/** Of the policies that OpenSSL can obey. */
+export const POLICY_PARAMETERS: { readonly [policy in TlsParameters_CompliancePolicy]?: PolicyParameters } = {
+  FIPS_202205: FIPS,
+};
 
 /** Standard names (RFC 5246 and others) of the cipher suites that BoringSSL has. */
 const STANDARD_CIPHERS: { readonly [name: string]: string } = {

@@ -22,6 +22,7 @@ import {
   DEFAULT_CIPHERS,
   DEFAULT_GROUPS,
   groupList,
+  POLICY_PARAMETERS,
   TLS13_CIPHER_SUITES,
   versionNumber,
 } from './algorithms.js';
@@ -105,11 +106,13 @@ function commonSettings(context: CommonTlsContext, secrets: TlsSecrets, isServer
     sessionSeconds: 0,
     maxClientSessions: 0,
     allowsRenegotiation: false,
-    keepsKeys: false,
+    keepsKeys: context.key_log !== undefined,
   };
 }
 
 function algorithms(parameters: TlsParameters, isServer: boolean) {
+  const policy = parameters.compliance_policies?.map((name) => POLICY_PARAMETERS[name])[0];
+  if (policy !== undefined) return { ...policy, securityLevel: 1 };
   const minVersion = versionNumber(parameters.tls_minimum_protocol_version, 0x0303);
   const maxVersion = versionNumber(parameters.tls_maximum_protocol_version, isServer ? 0x0304 : 0x0303);
   const { cipher_suites: ciphers = [], ecdh_curves: curves = [], signature_algorithms: signatures = [] } = parameters;

@@ -7,6 +7,7 @@ import type { Transport } from '../io/transport/transport.js';
 import { groupName, versionName } from './algorithms.js';
 import { failureText } from './failure-text.js';
 import type { HandshakeStats } from './handshake-stats.js';
+import type { KeyLog, LoggedEnds } from './key-log.js';
 import { type ExpectedNames, peerRules } from './peer-rules.js';
 
 /** X509_V_ERR_SUBTREE_MINMAX: a number for which OpenSSL sends the alert certificate_unknown, as Envoy does. */
@@ -19,12 +20,14 @@ const UNVERIFIED = -1;
 export class TlsHandshake {
   readonly #stats: HandshakeStats;
   readonly #names: ExpectedNames | undefined;
+  readonly #keyLog: KeyLog | undefined;
   #detail = '';
 
   /** `names`: that the peer must have besides those of the context. */
-  constructor(stats: HandshakeStats, names?: ExpectedNames) {
+  constructor(stats: HandshakeStats, names?: ExpectedNames, keyLog?: KeyLog) {
     this.#stats = stats;
     this.#names = names;
+    this.#keyLog = keyLog;
   }
 
   /** See ConnectionHandler.judgePeer(). */
@@ -36,8 +39,9 @@ export class TlsHandshake {
     return error === 0 ? REFUSED : error;
   }
 
-  /** Called when it has finished. Returns undefined if the connection is gone. */
-  secured(transport: Transport, id: number): SessionSecurity | undefined {
+  /** Called when it has finished. Returns undefined if the connection is gone. `ends`: of the connection. */
+  secured(transport: Transport, id: number, ends: LoggedEnds): SessionSecurity | undefined {
+    this.#keyLog?.write(transport.takeTlsKeys(id), ends);
     const state = transport.tlsState(id);
     if (state === undefined) return undefined;
     this.#stats.secured(state);
@@ -45,8 +49,8 @@ export class TlsHandshake {
   }
 
   /** Called when it has failed. Returns the text for logs; '' if the peer has ended it. */
-  failed(transport: Transport, id: number, reasons: string): string {
-    this.abandoned(transport, id);
+  failed(transport: Transport, id: number, ends: LoggedEnds, reasons: string): string {
+    this.abandoned(transport, id, ends);
     if (reasons === CONTEXT_NOT_READY) {
       this.#stats.notReady();
       return NO_SECRETS;
@@ -56,7 +60,8 @@ export class TlsHandshake {
   }
 
   /** Called when it ends in another way, before the connection is closed. */
-  abandoned(transport: Transport, id: number): void {
+  abandoned(transport: Transport, id: number, ends: LoggedEnds): void {
+    this.#keyLog?.write(transport.takeTlsKeys(id), ends);
     this.#stats.stapled(transport.tlsStaple(id));
   }
 }

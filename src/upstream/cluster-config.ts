@@ -31,6 +31,7 @@ import type {
   Metadata,
   ProxyProtocolConfig_Version,
   TcpKeepalive,
+  TlsKeyLog,
 } from '../config/generated/api.js';
 import { nameCase } from '../http/codec/name-case.js';
 import { DEFAULT_HTTP1_OPTIONS, type Http1Options, type Http2Options } from '../http/codec/options.js';
@@ -70,6 +71,8 @@ export interface ClusterTls {
   readonly verifiesServerName: boolean;
   /** The names of requests determine connections; undefined: they do not. */
   readonly requestNames: RequestNames | undefined;
+  /** Undefined: keys are not written. */
+  readonly keyLog: TlsKeyLog | undefined;
   /** cluster.<name>.ssl. */
   readonly scope: ScopeRef;
   /** cluster.<name>.client_ssl_socket_factory. */

@@ -175,22 +175,26 @@ void TlsIdentities::indexNames() {
 
 void TlsIdentities::addName(std::string_view name, size_t index) { byName_[lowerCase(name)].push_back(index); }
 
-// Returns the first ECDSA identity that the client can verify, otherwise the first of another kind; nullptr if there is none. Those whose OCSP
-// response may not be left out are skipped without one.
+// Returns the first ECDSA identity that the client can verify, otherwise the first of another kind, otherwise one with a key that the client can
+// use, whatever its issuers sign with; nullptr if there is none. Those whose OCSP response may not be left out are skipped without one.
 const TlsIdentity* TlsIdentities::best(SSL* ssl, const std::vector<size_t>& among) const {
   const bool isRequested = TlsSession::of(ssl)->requestsStaple();
   const TlsIdentity* other = nullptr;
+  const TlsIdentity* usable = nullptr;
   for (const size_t index : among) {
     const TlsIdentity& each = all_[index];
     const bool isEc = EVP_PKEY_get_base_id(each.key.get()) == EVP_PKEY_EC;
     if (!isEc && other != nullptr) continue;
     if (isRequested && decideStaple(each.staple, each.ocspPolicy) == TlsStaple::Failed) continue;
     const int flags = SSL_check_chain(ssl, each.leaf.get(), each.key.get(), each.chain.get());
-    if ((flags & CERT_PKEY_VALID) == 0 || !hasCipherFor(ssl, isEc ? NID_auth_ecdsa : NID_auth_rsa)) continue;
+    if (!hasCipherFor(ssl, isEc ? NID_auth_ecdsa : NID_auth_rsa)) continue;
+    constexpr int kUsable = CERT_PKEY_SIGN | CERT_PKEY_EE_PARAM;
+    if (usable == nullptr && (flags & kUsable) == kUsable) usable = &each;
+    if ((flags & CERT_PKEY_VALID) == 0) continue;
     if (isEc) return &each;
     other = &each;
   }
-  return other;
+  return other == nullptr ? usable : other;
 }
 
 // `best`: chooses among those of one name.

@@ -15,7 +15,7 @@ export const SECRET: ImplementedTable = {
     cipher_suites: true,
     ecdh_curves: true,
     signature_algorithms: true,
-    compliance_policies: refused('name the versions, cipher suites and curves of the policy'),
+    compliance_policies: byValue({ FIPS_202205: true, CNSA1_202603: false, CNSA2_202603: false }),
   },
   [`${TLS}.TlsCertificate`]: {
     certificate_chain: true,

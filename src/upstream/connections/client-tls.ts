@@ -6,6 +6,7 @@ import { TlsFactoryStats } from '../../stats/layouts/tls.js';
 import type { ThreadStats } from '../../stats/thread-stats.js';
 import { TlsHandshake } from '../../tls/handshake.js';
 import { HandshakeStats } from '../../tls/handshake-stats.js';
+import { KeyLog } from '../../tls/key-log.js';
 import type { ClusterTls } from '../cluster-config.js';
 import type { Host } from '../hosts/host.js';
 import type { ConnectOptions } from './connect-options.js';
@@ -13,9 +14,11 @@ import type { ConnectOptions } from './connect-options.js';
 export class ClientTls {
   readonly #stats: HandshakeStats;
   readonly #settings: ClusterTls;
+  readonly #keyLog: KeyLog | undefined;
 
   constructor(settings: ClusterTls, stats: ThreadStats) {
     this.#settings = settings;
+    this.#keyLog = settings.keyLog && new KeyLog(settings.keyLog);
     const { factoryScope, scope } = settings;
     this.#stats = new HandshakeStats(stats.scope(scope), stats, scope.prefix, {
       scope: stats.scope(factoryScope),
@@ -32,7 +35,8 @@ export class ClientTls {
     // Connections that need no name are a group of their own.
     const sessionGroup = listed === undefined ? '' : `name:${listed}`;
     transport.startTls(id, context, { serverName, alpn, sessionGroup, replacesAlpn });
-    return new TlsHandshake(this.#stats, { listed, serverName: verifiesServerName ? serverName : '' });
+    const names = { listed, serverName: verifiesServerName ? serverName : '' };
+    return new TlsHandshake(this.#stats, names, this.#keyLog);
   }
 
   /** Returns the SNI of a connection to `host`; '' sends none. */

@@ -126,6 +126,11 @@ export abstract class HostConnection implements ConnectionHandler {
     return this.#localText;
   }
 
+  /** The address of the host with port, as text. */
+  get remoteText(): string {
+    return this.host.address;
+  }
+
   /** Sent bytes that the kernel has not accepted yet. */
   get pendingBytes(): number {
     return this.isClosed ? 0 : this.transport.pendingBytes(this.id);
@@ -199,12 +204,15 @@ export abstract class HostConnection implements ConnectionHandler {
   }
 
   onSecured(): void {
-    this.security = this.#handshake?.secured(this.transport, this.id);
+    this.security = this.#handshake?.secured(this.transport, this.id, this);
     this.#ready();
   }
 
   onHandshakeFailed(reasons: string): void {
-    this.#connectFailed(PoolFailure.ConnectFailed, this.#handshake?.failed(this.transport, this.id, reasons) ?? '');
+    this.#connectFailed(
+      PoolFailure.ConnectFailed,
+      this.#handshake?.failed(this.transport, this.id, this, reasons) ?? '',
+    );
   }
 
   judgePeer(peer: PresentedCertificate): number {

@@ -25,6 +25,7 @@ import type {
 import type { ServerTls } from '../../listener/server-tls.js';
 import { TlsFactoryStats, TlsStats } from '../../stats/layouts/tls.js';
 import { HandshakeStats } from '../../tls/handshake-stats.js';
+import { KeyLog } from '../../tls/key-log.js';
 import type { SharedWords } from '../../upstream/shared-words.js';
 import type {
   ChainSnapshot,
@@ -129,7 +130,7 @@ export class ChainBuilder {
     };
   }
 
-  #tls({ context, timeoutMs }: ChainTls, statToken: string): ServerTls {
+  #tls({ context, keyLog, timeoutMs }: ChainTls, statToken: string): ServerTls {
     const { stats, timers } = this.#context;
     const prefix = `listener.${statToken}.ssl.`;
     const factory = {
@@ -140,6 +141,7 @@ export class ChainBuilder {
       context,
       timeoutMs,
       timers,
+      keyLog: keyLog && new KeyLog(keyLog),
       stats: new HandshakeStats(this.#context.scope(prefix, TlsStats), stats, prefix, factory),
     };
   }

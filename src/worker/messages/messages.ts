@@ -3,7 +3,7 @@
 import type { MessagePort } from 'node:worker_threads';
 import type { FileLogOptions } from '../../access-log/files/file-log.js';
 import type { ProfileCommand } from '../../common/profiling/profile.js';
-import type { Any, FilterChain, Listener, Node } from '../../config/generated/api.js';
+import type { Any, FilterChain, Listener, Node, TlsKeyLog } from '../../config/generated/api.js';
 import type { LocalIdentity } from '../../http/headers/edge/forwarding-headers.js';
 import type { DrainWindow } from '../../listener/drain-window.js';
 import type { LevelRules } from '../../log/level-rules.js';
@@ -39,6 +39,7 @@ export interface ChainTls {
   readonly context: number;
   /** How long a handshake may take. */
   readonly timeoutMs: number;
+  readonly keyLog: TlsKeyLog | undefined;
 }
 
 /** A version of a listener for a worker. */

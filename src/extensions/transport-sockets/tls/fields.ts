@@ -1,6 +1,6 @@
 // Implemented fields of TLS contexts.
 
-import { accepted, byValue, type ImplementedTable, notImplemented, refused } from '../../sdk.js';
+import { accepted, byValue, type ImplementedTable, refused } from '../../sdk.js';
 
 const TLS = 'envoy.extensions.transport_sockets.tls.v3';
 
@@ -22,8 +22,9 @@ const COMMON: ImplementedTable = {
     validation_context_certificate_provider_instance: refused(PROVIDERS),
     custom_tls_certificate_selector: refused('certificates are selected by SNI: list them in tls_certificates'),
     custom_handshaker: refused('handshakes are those of OpenSSL: leave it out'),
-    ...notImplemented('key_log'),
+    key_log: true,
   },
+  [`${TLS}.TlsKeyLog`]: { path: true, local_address_range: true, remote_address_range: true },
   [`${TLS}.CommonTlsContext.CombinedCertificateValidationContext`]: {
     default_validation_context: true,
     validation_context_sds_secret_config: true,

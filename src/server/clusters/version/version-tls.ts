@@ -58,6 +58,7 @@ function clusterTls(
     usesHostname,
     verifiesServerName,
     requestNames: requestNames(config),
+    keyLog: context.common_tls_context?.key_log,
     scope: ssl,
     factoryScope: factory,
   };

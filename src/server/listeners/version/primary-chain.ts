@@ -82,7 +82,8 @@ export class PrimaryChain implements PublishedItem {
     const routes = routesOf(this.#config);
     const config = withoutSecrets(withoutRoutes(this.#config));
     const timeoutMs = durationMs(config.transport_socket_connect_timeout, HANDSHAKE_MS);
-    const tls = this.#tls && { context: this.#tls.number, timeoutMs };
+    const keyLog = tlsContextOf(this.#config)?.common_tls_context?.key_log;
+    const tls = this.#tls && { context: this.#tls.number, timeoutMs, keyLog };
     return { id, isDefault, config, routes: routes && this.#pack(routes), tls, counts: this.#counts };
   }
 
