@@ -11,6 +11,7 @@ export interface Cores {
 
 export interface SpawnOptions {
   stdio?: StdioOptions;
+  env?: NodeJS.ProcessEnv;
   cwd?: string;
 }
 
@@ -25,9 +26,14 @@ export function spawnPinned(
   core: number,
   command: string,
   args: readonly string[],
-  { stdio = ['ignore', 'ignore', 'inherit'], cwd }: SpawnOptions = {},
+  { stdio = ['ignore', 'ignore', 'inherit'], cwd, env }: SpawnOptions = {},
 ): ChildProcess {
-  const child = spawn('taskset', ['-c', String(core), command, ...args], { stdio, cwd, detached: true });
+  const child = spawn('taskset', ['-c', String(core), command, ...args], {
+    stdio,
+    cwd,
+    ...(env && { env }),
+    detached: true,
+  });
   const { pid } = child;
   if (pid === undefined) throw new Error('taskset (util-linux) could not be started');
   running.set(pid, child);

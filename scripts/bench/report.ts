@@ -77,8 +77,12 @@ export function footprintTable(footprints: ReadonlyMap<string, Footprint>): stri
     megabytes(one.idleBytes),
     `${megabytes(one.connectedBytes)} (${one.connections})`,
     ((one.connectedBytes - one.idleBytes) / one.connections / 1024).toFixed(2),
+    one.bytesOfTls === undefined ? '' : (one.bytesOfTls / 1024).toFixed(1),
   ]);
-  return markdown(['proxy', 'first answer ms', 'idle MB', 'with idle connections MB', 'KB each'], rows);
+  return markdown(
+    ['proxy', 'first answer ms', 'idle MB', 'with idle connections MB', 'KB each', 'KB each with TLS'],
+    rows,
+  );
 }
 
 /** Returns all results in machine-readable form. */

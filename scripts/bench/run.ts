@@ -63,7 +63,7 @@ async function measureLoad(peers: Peer[], options: BenchOptions, environment: En
       for (const one of able) {
         progress(`${workload.name}, ${one.peer.name}, ${round === 0 ? 'warm-up' : `round ${round}`}`);
         const seconds = round === 0 ? WARM_UP_SECONDS : options.seconds;
-        const measurement = await measure(one, workload, seconds, environment.cores.load);
+        const measurement = await measure(one, workload, seconds, environment);
         if (round > 0) rounds.get(one.peer.name)!.push(measurement);
         one.emptyLogs();
       }

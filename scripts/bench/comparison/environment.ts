@@ -7,15 +7,20 @@ import { join } from 'node:path';
 import { packagePath } from '../../../src/common/package/package-root.js';
 import { freePort } from '../../../test/e2e/harness/environment.js';
 import { type Cores, chooseCores, end, spawnPinned } from '../processes.js';
+import { makeTlsFiles, type TlsFiles } from './certificates.js';
+import { startSecureHost } from './peers/secure-host.js';
 import { timeToFirstAnswer } from './start-up.js';
 
 export interface Environment {
   cores: Cores;
   directory: string;
   upstreamPort: number;
+  /** Of a host that speaks TLS. */
+  secureUpstreamPort: number;
+  tls: TlsFiles;
   /** Absolute paths of the compiled programs. */
   programs: { relay: string; idle: string };
-  /** Ends the upstream. */
+  /** Ends the upstreams. */
   stop(): Promise<void>;
 }
 
@@ -33,6 +38,10 @@ export async function prepareEnvironment(): Promise<Environment> {
   const upstreamPort = await freePort();
   const upstream = spawnPinned(cores.load, compile('upstream'), [String(upstreamPort)]);
   await timeToFirstAnswer(upstreamPort);
+  const tls = makeTlsFiles(directory);
+  const secureUpstreamPort = await freePort();
+  const secureHost = startSecureHost(cores.load, directory, secureUpstreamPort, tls);
   const programs = { relay: compile('relay'), idle: compile('idle') };
-  return { cores, directory, upstreamPort, programs, stop: () => end(upstream) };
+  const stop = async () => void (await Promise.all([end(upstream), end(secureHost)]));
+  return { cores, directory, upstreamPort, secureUpstreamPort, tls, programs, stop };
 }

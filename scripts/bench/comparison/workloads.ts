@@ -1,9 +1,14 @@
-// The workloads: each one loads one of a proxy's four ports in a certain way.
+// The workloads: each one loads one of a proxy's ports in a certain way.
+
+/** HTTPS with an ECDSA key, with an RSA key, and with TLS to the host too. */
+export type SecurePort = 'https' | 'httpsRsa' | 'reencrypted';
 
 export interface Workload {
   name: string;
-  /** Which port of the proxy: HTTP or a bare TCP proxy, without or with an access log. */
-  protocol: 'http' | 'tcp';
+  /** Which port of the proxy: HTTP or a bare TCP proxy, without or with an access log; or one with TLS. */
+  protocol: 'http' | 'tcp' | SecurePort;
+  /** Each request resumes a session on a new connection. */
+  resumes: boolean;
   logged: boolean;
   path: string;
   /** With `Connection: close` each request uses a new connection. */
@@ -36,7 +41,18 @@ const CLOSE = 'Connection: close';
 
 const CONNECTIONS = [8, 64, 512];
 
+/** TLS 1.3, except for resumed sessions: the tool for those speaks 1.2. */
+const SECURE: readonly Workload[] = [
+  workload('https-64', false, { protocol: 'https', connections: 64 }),
+  workload('https-handshake-p256-16', false, { protocol: 'https', headers: [...CURL, CLOSE], connections: 16 }),
+  workload('https-handshake-rsa-16', false, { protocol: 'httpsRsa', headers: [...CURL, CLOSE], connections: 16 }),
+  workload('https-resumed-1', false, { protocol: 'https', headers: [CLOSE], resumes: true, connections: 1 }),
+  workload('https-download-100m-4', false, { protocol: 'https', path: '/100m', connections: 4, unit: 'MB' }),
+  workload('https-to-https-64', false, { protocol: 'reencrypted', connections: 64 }),
+];
+
 export const WORKLOADS: readonly Workload[] = [false, true].flatMap((logged) => [
+  ...(logged ? [] : SECURE),
   ...CONNECTIONS.map((n) => get('small', 'curl', CURL, n, logged)),
   ...CONNECTIONS.map((n) => get('small', 'browser', BROWSER, n, logged)),
   ...CONNECTIONS.map((n) => get('10k', 'curl', CURL, n, logged)),
@@ -47,6 +63,10 @@ export const WORKLOADS: readonly Workload[] = [false, true].flatMap((logged) => 
   ...CONNECTIONS.map((n) => workload(`tcp-requests-${n}`, logged, { protocol: 'tcp', connections: n })),
   workload('tcp-bulk-4', logged, { protocol: 'tcp', path: '/100m', connections: 4, unit: 'MB' }),
 ]);
+
+export function isSecure(workload: Workload): workload is Workload & { protocol: SecurePort } {
+  return workload.protocol !== 'http' && workload.protocol !== 'tcp';
+}
 
 export function isOnce(workload: Workload): boolean {
   return workload.headers.includes(CLOSE);
@@ -60,6 +80,7 @@ function workload(name: string, logged: boolean, parts: Partial<Workload> & { co
   return {
     name: logged ? `${name}+log` : name,
     protocol: 'http',
+    resumes: false,
     logged,
     path: '/small',
     headers: CURL,

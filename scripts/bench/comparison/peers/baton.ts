@@ -12,6 +12,8 @@ import {
   tcpListener,
 } from '../../../../test/e2e/harness/bootstrap.js';
 import { spawnPinned } from '../../processes.js';
+import type { KeyPair } from '../certificates.js';
+import type { Environment } from '../environment.js';
 import type { Peer, Ports } from './peer.js';
 
 /** Returns a Baton that is started by this command and these arguments. */
@@ -19,11 +21,12 @@ export function baton([command, ...args]: string[]): Peer {
   return {
     name: 'baton',
     supports: () => true,
-    start: ({ cores, directory, upstreamPort }, ports) => {
+    start: (environment, ports) => {
+      const { cores, directory } = environment;
       const configuration = join(directory, 'baton.json');
       const logFiles = [join(directory, 'baton-http.log'), join(directory, 'baton-tcp.log')];
       for (const file of logFiles) writeFileSync(file, '');
-      writeFileSync(configuration, JSON.stringify(envoyConfiguration(upstreamPort, ports, logFiles)));
+      writeFileSync(configuration, JSON.stringify(envoyConfiguration(environment, ports, logFiles)));
       const all = [...args, '-c', configuration, '--concurrency', '1', '--disable-hot-restart', '-l', 'error'];
       return { child: spawnPinned(cores.proxy, command!, all), logFiles };
     },
@@ -31,9 +34,16 @@ export function baton([command, ...args]: string[]): Peer {
 }
 
 /** Returns the configuration that Baton and Envoy share. */
-export function envoyConfiguration(upstreamPort: number, ports: Ports, [httpLog, tcpLog]: string[]): Config {
+export function envoyConfiguration(environment: Environment, ports: Ports, [httpLog, tcpLog]: string[]): Config {
+  const { secureUpstreamPort, tls, upstreamPort } = environment;
   // A long request timeout, like the peers': its timer is part of the work, but it must not fire.
-  const manager = { use_remote_address: true, route_config: routeAllTo('origin', { timeout: '3600s' }) };
+  const manager = {
+    use_remote_address: true,
+    route_config: routeAllTo('origin', { timeout: '3600s' }),
+    // openssl s_time speaks it.
+    http_protocol_options: { accept_http_10: true },
+  };
+  const toSecure = routeAllTo('secure_origin', { timeout: '3600s' });
   const log = (path: string): Config => ({ access_log: [fileAccessLog(path)] });
   return bootstrap({
     listeners: [
@@ -41,7 +51,30 @@ export function envoyConfiguration(upstreamPort: number, ports: Ports, [httpLog,
       httpListener('http_logged', ports.httpLogged, { ...manager, ...log(httpLog!) }),
       tcpListener('tcp', ports.tcp, { cluster: 'origin' }),
       tcpListener('tcp_logged', ports.tcpLogged, { cluster: 'origin', ...log(tcpLog!) }),
+      secureListener('https', ports.https, manager, tls.ecdsa),
+      secureListener('https_rsa', ports.httpsRsa, manager, tls.rsa),
+      secureListener('reencrypted', ports.reencrypted, { ...manager, route_config: toSecure }, tls.ecdsa),
     ],
-    clusters: [staticCluster('origin', upstreamPort)],
+    clusters: [
+      staticCluster('origin', upstreamPort),
+      staticCluster('secure_origin', secureUpstreamPort, { transport_socket: CLIENT_TLS }),
+    ],
   });
+}
+
+const TLS = 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3';
+const CLIENT_TLS = {
+  name: 'tls',
+  typed_config: {
+    '@type': `${TLS}.UpstreamTlsContext`,
+    common_tls_context: { tls_params: { tls_maximum_protocol_version: 'TLSv1_3' } },
+  },
+};
+
+function secureListener(name: string, port: number, manager: Config, { certificate, key }: KeyPair): Config {
+  const listener = httpListener(name, port, manager);
+  const [chain] = listener['filter_chains'] as Config[];
+  const tls_certificates = [{ certificate_chain: { filename: certificate }, private_key: { filename: key } }];
+  const typed_config = { '@type': `${TLS}.DownstreamTlsContext`, common_tls_context: { tls_certificates } };
+  return { ...listener, filter_chains: [{ ...chain, transport_socket: { name: 'tls', typed_config } }] };
 }

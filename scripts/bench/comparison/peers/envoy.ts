@@ -11,11 +11,12 @@ export function envoy(program: string): Peer {
   return {
     name: 'envoy',
     supports: () => true,
-    start: ({ cores, directory, upstreamPort }, ports) => {
+    start: (environment, ports) => {
+      const { cores, directory } = environment;
       const configuration = join(directory, 'envoy.json');
       const logFiles = [join(directory, 'envoy-http.log'), join(directory, 'envoy-tcp.log')];
       for (const file of logFiles) writeFileSync(file, '');
-      writeFileSync(configuration, JSON.stringify(envoyConfiguration(upstreamPort, ports, logFiles)));
+      writeFileSync(configuration, JSON.stringify(envoyConfiguration(environment, ports, logFiles)));
       const args = ['-c', configuration, '--concurrency', '1', '--disable-hot-restart', '-l', 'error'];
       return { child: spawnPinned(cores.proxy, program, args), logFiles };
     },

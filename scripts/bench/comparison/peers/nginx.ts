@@ -3,6 +3,8 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { spawnPinned } from '../../processes.js';
+import type { KeyPair } from '../certificates.js';
+import type { Environment } from '../environment.js';
 import type { Peer, Ports } from './peer.js';
 
 /** Debian packages TCP proxying as a separate module (libnginx-mod-stream). */
@@ -11,18 +13,20 @@ const hasStream = existsSync(STREAM_MODULE);
 
 export const nginx: Peer = {
   name: 'nginx',
-  supports: (workload) => workload.protocol === 'http' || hasStream,
-  start: ({ cores, directory, upstreamPort }, ports) => {
+  supports: (workload) => workload.protocol !== 'tcp' || hasStream,
+  start: (environment, ports) => {
+    const { cores, directory } = environment;
     const configuration = join(directory, 'nginx.conf');
     const logFiles = [join(directory, 'nginx-http.log'), join(directory, 'nginx-tcp.log')];
     for (const file of logFiles) writeFileSync(file, '');
-    writeFileSync(configuration, configure(directory, upstreamPort, ports, logFiles));
+    writeFileSync(configuration, configure(environment, ports, logFiles));
     const args = ['-p', directory, '-c', configuration, '-e', 'stderr'];
     return { child: spawnPinned(cores.proxy, 'nginx', args), logFiles };
   },
 };
 
-function configure(directory: string, upstreamPort: number, ports: Ports, [httpLog, tcpLog]: string[]): string {
+function configure(environment: Environment, ports: Ports, [httpLog, tcpLog]: string[]): string {
+  const { directory, upstreamPort } = environment;
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map(
     (kind) => `  ${kind}_temp_path ${join(directory, `nginx-${kind}`)};`,
   );
@@ -69,8 +73,34 @@ ${temporary.join('\n')}
     access_log ${httpLog} same buffer=64k flush=10s;
     location / { proxy_pass http://origin; }
   }
+${secure(environment, ports)}
 }
 ${hasStream ? stream(upstreamPort, ports, tcpLog!) : ''}`;
+}
+
+/** Tickets are on by default. */
+function secure({ secureUpstreamPort, tls }: Environment, ports: Ports): string {
+  const server = (port: number, { certificate, key }: KeyPair, to: string): string => `
+  server {
+    listen 127.0.0.1:${port} ssl backlog=4096;
+    access_log off;
+    ssl_certificate ${certificate};
+    ssl_certificate_key ${key};
+    ssl_protocols TLSv1.2 TLSv1.3;
+    ssl_session_timeout 1h;
+    location / { proxy_pass ${to}; }
+  }`;
+  return `
+  upstream secure_origin {
+    server 127.0.0.1:${secureUpstreamPort};
+    keepalive 1024;
+    keepalive_requests 1000000000;
+    keepalive_timeout 1h;
+  }
+  proxy_ssl_protocols TLSv1.3;
+  ${server(ports.https, tls.ecdsa, 'http://origin')}
+  ${server(ports.httpsRsa, tls.rsa, 'http://origin')}
+  ${server(ports.reencrypted, tls.ecdsa, 'https://secure_origin')}`;
 }
 
 function stream(upstreamPort: number, ports: Ports, tcpLog: string): string {
