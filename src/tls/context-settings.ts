@@ -3,7 +3,6 @@
 import { createHash } from 'node:crypto';
 import { BatonError } from '../common/errors/errors.js';
 import { durationMs } from '../common/time/duration.js';
-import { readDataSource } from '../config/fields/data-source.js';
 import type {
   CertificateValidationContext,
   CommonTlsContext,
@@ -29,6 +28,7 @@ import {
 import { NameType } from './certificate-names.js';
 import type { NameRule, PeerRules } from './peer-rules.js';
 import type { TlsSecrets } from './secrets/context-secrets.js';
+import { type ReadSource, sourceReader } from './source-reader.js';
 import { readSystemRoots } from './system-roots.js';
 
 /**
@@ -39,8 +39,9 @@ export function serverSettings(
   context: DownstreamTlsContext,
   secrets: TlsSecrets,
   serverNames: readonly string[],
+  read: ReadSource = sourceReader(),
 ): TlsContextSettings {
-  const settings = commonSettings(context.common_tls_context ?? {}, secrets, true);
+  const settings = commonSettings(context.common_tls_context ?? {}, secrets, true, read);
   const verifies = secrets.validation !== undefined;
   const verify = context.require_client_certificate
     ? TlsVerify.Required
@@ -70,8 +71,12 @@ export function serverSettings(
  * Returns the settings of a client.
  * @throws BatonError for a file that cannot be read
  */
-export function clientSettings(context: UpstreamTlsContext, secrets: TlsSecrets): TlsContextSettings {
-  const settings = commonSettings(context.common_tls_context ?? {}, secrets, false);
+export function clientSettings(
+  context: UpstreamTlsContext,
+  secrets: TlsSecrets,
+  read: ReadSource = sourceReader(),
+): TlsContextSettings {
+  const settings = commonSettings(context.common_tls_context ?? {}, secrets, false, read);
   return {
     ...settings,
     verify: secrets.validation === undefined ? TlsVerify.None : TlsVerify.Required,
@@ -80,7 +85,12 @@ export function clientSettings(context: UpstreamTlsContext, secrets: TlsSecrets)
   };
 }
 
-function commonSettings(context: CommonTlsContext, secrets: TlsSecrets, isServer: boolean): TlsContextSettings {
+function commonSettings(
+  context: CommonTlsContext,
+  secrets: TlsSecrets,
+  isServer: boolean,
+  read: ReadSource,
+): TlsContextSettings {
   const parameters = context.tls_params ?? {};
   const { validation } = secrets;
   return {
@@ -88,13 +98,13 @@ function commonSettings(context: CommonTlsContext, secrets: TlsSecrets, isServer
     ...algorithms(parameters, isServer),
     alpn: alpnBytes(context.alpn_protocols ?? []),
     prefersClientCiphers: false,
-    identities: secrets.certificates.map(identity),
+    identities: secrets.certificates.map((each) => identity(each, read)),
     scansAllIdentities: false,
     requiresServerName: false,
     ocspPolicy: OcspPolicy.Lenient,
     verify: TlsVerify.None,
-    roots: rootsOf(validation),
-    crl: crlOf(validation),
+    roots: rootsOf(validation, read),
+    crl: crlOf(validation, read),
     verifyDepth: validation?.max_verify_depth ?? -1,
     checksLeafCrlOnly: validation?.only_verify_leaf_cert_crl ?? false,
     allowsExpired: validation?.allow_expired_certificate ?? false,
@@ -134,7 +144,8 @@ const OCSP_POLICIES: { readonly [policy in DownstreamTlsContext_OcspStaplePolicy
   MUST_STAPLE: OcspPolicy.MustStaple,
 };
 
-function identity(certificate: TlsCertificate): TlsIdentity {
+function identity(certificate: TlsCertificate, read: ReadSource): TlsIdentity {
+  const bytesOf = (source: DataSource | undefined) => source && read(source);
   const { certificate_chain: chain, ocsp_staple: staple, password, pkcs12, private_key: key } = certificate;
   return {
     chain: bytesOf(chain),
@@ -147,9 +158,9 @@ function identity(certificate: TlsCertificate): TlsIdentity {
   };
 }
 
-function rootsOf(validation: CertificateValidationContext | undefined): Uint8Array {
+function rootsOf(validation: CertificateValidationContext | undefined, read: ReadSource): Uint8Array {
   if (validation?.trusted_ca !== undefined) {
-    const roots = bytesOf(validation.trusted_ca)!;
+    const roots = read(validation.trusted_ca);
     // The engine verifies no chain without roots.
     if (roots.length === 0) throw new BatonError('CONFIG_INVALID', 'trusted_ca is empty');
     return roots;
@@ -157,8 +168,8 @@ function rootsOf(validation: CertificateValidationContext | undefined): Uint8Arr
   return validation?.system_root_certs === undefined ? NONE : readSystemRoots();
 }
 
-function crlOf(validation: CertificateValidationContext | undefined): Uint8Array {
-  const crl = bytesOf(validation?.crl);
+function crlOf(validation: CertificateValidationContext | undefined, read: ReadSource): Uint8Array {
+  const crl = validation?.crl && read(validation.crl);
   // The engine revokes nothing without a list.
   if (crl?.length === 0) throw new BatonError('CONFIG_INVALID', 'crl is empty');
   return crl ?? NONE;
@@ -199,10 +210,6 @@ const NAME_TYPES: { readonly [type: string]: NameType } = {
 };
 
 const NONE = new Uint8Array();
-
-function bytesOf(source: DataSource | undefined): Buffer | undefined {
-  return source === undefined ? undefined : readDataSource(source);
-}
 
 /** Returns bytes after their length, so that no two lists of pieces are the same in a digest. */
 function sized(bytes: Uint8Array | string): Buffer {

@@ -10,6 +10,7 @@ import { type ContextOwner, type ContextRecipe, LiveContext } from './live-conte
 import { WHERE } from './secrets/context-secrets.js';
 import type { SecretDiscovery } from './secrets/secret-discovery.js';
 import { SharedTicketKeys, type TicketKeys } from './shared-ticket-keys.js';
+import { sourceReader } from './source-reader.js';
 
 /** A context in use. */
 export interface TlsContextUse {
@@ -54,13 +55,15 @@ export class TlsContexts {
    * CONFIG_UNREADABLE for files.
    */
   server(context: DownstreamTlsContext, serverNames: readonly string[], owner: ContextOwner): TlsContextUse {
-    const settings: ContextRecipe['settings'] = (secrets) => serverSettings(context, secrets, serverNames);
+    const read = sourceReader();
+    const settings: ContextRecipe['settings'] = (secrets) => serverSettings(context, secrets, serverNames, read);
     return this.#make({ isServer: true, common: context.common_tls_context ?? {}, tickets: context, settings }, owner);
   }
 
   /** Throws as server() does. */
   client(context: UpstreamTlsContext, owner: ContextOwner): TlsContextUse {
-    const settings: ContextRecipe['settings'] = (secrets) => clientSettings(context, secrets);
+    const read = sourceReader();
+    const settings: ContextRecipe['settings'] = (secrets) => clientSettings(context, secrets, read);
     return this.#make({ isServer: false, common: context.common_tls_context ?? {}, settings }, owner);
   }
 

@@ -90,6 +90,21 @@ besideEnvoy('a change of watched_directory makes the files due', async (t, progr
   await waitForName(t, port, 'second.test');
 });
 
+besideEnvoy('another version of a secret does not read the files of its context again', async (t, program) => {
+  const directory = tempDir(t);
+  const authority = join(directory, 'ca.pem');
+  writeFileSync(authority, root.certificate);
+  const secret = new SecretFile(directory, 'server');
+  secret.set({ tls_certificate: tlsCertificate(first) });
+  const validation_context = { trusted_ca: { filename: authority } };
+  const baton = await startBaton(t, { ...program, config: discoveringListener(secret.config, { validation_context }) });
+  const port = await baton.listenerPort('main');
+  writeFileSync(authority, 'half of a certificate');
+  secret.set({ tls_certificate: tlsCertificate(second) });
+  await waitForName(t, port, 'second.test');
+  t.equal((await httpsGet(port, { ca, servername: 'second.test', cert: first.chain, key: first.key })).status, 200);
+});
+
 for (const [what, content] of [
   [
     'a pair that does not match',
