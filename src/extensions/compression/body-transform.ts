@@ -8,7 +8,7 @@ import type { CompressionLibrary } from './library.js';
 /** A whole body up to this length is compressed at once, in a fraction of a millisecond. */
 const MAX_SHORT_BYTES = 16 * 1024;
 
-/** Memory is reserved in steps of this size. */
+/** The memory of a stream that waits for input is counted in steps of this size. */
 const MEMORY_STEP = 64 * 1024;
 const NO_BYTES = new Uint8Array(0);
 
@@ -121,7 +121,7 @@ export class BodyTransform {
     if (this.#isOver) return;
     this.#isInputComplete = true;
     if (this.#isOutputComplete) this.#finish();
-    else if (this.#hasMemory(NO_BYTES)) this.#start().end();
+    else if (this.#transform !== undefined || this.#hasMemory(NO_BYTES)) this.#start().end();
     else this.#onShortage();
   }
 
@@ -144,17 +144,25 @@ export class BodyTransform {
 
   // ── Memory ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /**
-   * Reserves the memory of a stream whose input continues with `input`. Returns false if there is none. A stream fills its memory with
-   * output, and input that becomes too long is not valid: a client must send some to occupy much.
-   */
+  /** Reserves the memory of a stream whose input continues with `input`. Returns false if there is none. */
   #hasMemory(input: Uint8Array): boolean {
     if (this.#maxMemory === 0) this.#maxMemory = this.#library.memoryBytes(input);
-    const { maxRatio } = this.#options;
-    const steps =
-      maxRatio === undefined ? Number.POSITIVE_INFINITY : 1 + Math.ceil((this.#written * maxRatio) / MEMORY_STEP);
-    const missing = Math.min(this.#maxMemory, steps * MEMORY_STEP) - this.#reserved;
+    const missing = this.#maxMemory - this.#reserved;
     return missing <= 0 || this.#reserve(missing);
+  }
+
+  /**
+   * Called when the stream has taken all its input: it has filled no more memory than its output could, which may be `maxRatio` times as
+   * long. Otherwise a few bytes that announce a large window would keep the memory from others.
+   */
+  #releaseUnfilled(): void {
+    const { maxRatio, outside } = this.#options;
+    if (maxRatio === undefined) return;
+    const filled = (1 + Math.ceil((this.#written * maxRatio) / MEMORY_STEP)) * MEMORY_STEP;
+    const unfilled = this.#reserved - filled;
+    if (unfilled <= 0) return;
+    outside.release(unfilled);
+    this.#reserved = filled;
   }
 
   #reserve(bytes: number): boolean {
@@ -201,6 +209,7 @@ export class BodyTransform {
 
   #onTaken(length: number): void {
     this.#pending -= length;
+    if (this.#pending === 0) this.#releaseUnfilled();
     if (this.#isOver || this.#pending > MAX_PENDING_BYTES / 2) return;
     this.#run(() => this.#body.resume());
   }

@@ -179,21 +179,31 @@ t.test('the memory of decompression is bounded', async (t) => {
   const outside = () => baton.stat('server.worker_0.buffer_memory_outside');
   // Its first byte announces a window of 4 MiB; half of 16 MB may be used.
   const body = brotliCompressSync(randomBytes(60_000), { params: { [constants.BROTLI_PARAM_LGWIN]: 22 } });
-  const client = await connectRaw(t, proxy.port);
-  client.write(
-    `POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-encoding: br\r\ncontent-length: ${body.length}\r\n\r\n`,
-  );
-  client.write(body.subarray(0, 50_000));
+  const begin = async (length: number) => {
+    const client = await connectRaw(t, proxy.port);
+    client.write(
+      `POST / HTTP/1.1\r\nhost: a\r\nconnection: close\r\ncontent-encoding: br\r\ncontent-length: ${body.length}\r\n\r\n`,
+    );
+    client.write(body.subarray(0, length));
+    return client;
+  };
+  for (let clients = 1; clients <= 2; clients++) {
+    await begin(8);
+    const isCounted = async () => ((await outside()) ?? 0) >> 16 === 2 * clients;
+    await waitFor(isCounted, { what: 'memory that a few bytes can fill' });
+  }
+  const client = await begin(50_000);
   await waitFor(async () => ((await outside()) ?? 0) > 4 << 20, { what: 'the memory to be counted' });
   const post = (listener: string, bytes: Buffer) =>
     proxy.on(listener, '/', { method: 'POST', body: bytes, headers: { 'content-encoding': listener } });
   t.match(await post('br', body), { status: 503, body: 'no memory for decompression' });
-  t.match(await post('br', brotliCompressSync(TEXT)), { status: 200 }, 'a window that the body cannot fill');
+  const small = brotliCompressSync(TEXT, { params: { [constants.BROTLI_PARAM_LGWIN]: 16 } });
+  t.match(await post('br', small), { status: 200 }, 'a small window');
   t.match(await post('gzip', gzip), { status: 200 }, 'a small window');
   client.write(body.subarray(50_000));
   t.match((await client.readToEnd()).text, /^HTTP\/1.1 200 /);
   t.match(await post('br', body), { status: 200 });
-  await waitFor(async () => (await outside()) === 0, { what: 'the memory to be released' });
+  await waitFor(async () => (await outside()) === 4 << 16, { what: 'the memory to be released' });
   t.equal(await baton.stat('server.worker_0.buffer_memory_refusals'), 1);
 });
 
