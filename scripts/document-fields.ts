@@ -48,8 +48,7 @@ full name of a message, such as \`envoy.config.route.v3.RouteAction\`. To check 
   the field's name and line.
 
 Some options are in messages that connection managers and clusters share. As in Envoy, those that concern requests of clients have no effect in
-a cluster (\`accept_http_10\`, \`default_host_for_http_10\`, \`allow_absolute_url\`, \`allow_custom_methods\`, \`headers_with_underscores_action\`),
-and \`max_response_headers_kb\` has none in a connection manager.
+a cluster (\`accept_http_10\`, \`default_host_for_http_10\`, \`allow_absolute_url\`, \`allow_custom_methods\`, \`headers_with_underscores_action\`).
 
 The list is based on the API of Envoy 1.40 without the contrib extensions. Fields that this API does not have are
 [unknown](configuration.md#what-is-accepted-is-obeyed).

@@ -535,6 +535,23 @@ baton.yaml:4:53: ${CLUSTER}.conect_timeout: unknown field 'conect_timeout' of en
     `${CLUSTER}.upstream_connection_options.tcp_keepalive.keepalive_probes: it must be between 1 and 127, found 0`,
   ],
   [
+    'upstream-only HTTP options in a connection manager',
+    `static_resources:
+  listeners:
+  - address: { socket_address: { address: 127.0.0.1, port_value: 0 } }
+    filter_chains:
+    - filters:
+      - name: manager
+        typed_config:
+          "@type": ${HCM_URL}
+          stat_prefix: a
+          route_config: {}
+          common_http_protocol_options: { max_response_headers_kb: 80 }
+          http_filters: [ { name: router, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router } } ]
+`,
+    'common_http_protocol_options.max_response_headers_kb: it is about responses of hosts and has no effect here: set it in the cluster',
+  ],
+  [
     'intervals in the wrong order',
     'static_resources:\n  clusters: [ { name: a, load_assignment: { cluster_name: a }, dns_failure_refresh_rate: { base_interval: 5s, max_interval: 1s } } ]\n',
     'dns_failure_refresh_rate.max_interval: max_interval must be greater than or equal to base_interval',

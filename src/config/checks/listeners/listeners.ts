@@ -109,6 +109,13 @@ function checkFilter(config: Any, path: Path, context: CheckContext): void {
         'requests with absolute URLs are always served: leave it out',
       );
     }
+    // Envoy refuses it too.
+    if (manager.common_http_protocol_options?.max_response_headers_kb !== undefined) {
+      context.problems.error(
+        [...path, 'common_http_protocol_options', 'max_response_headers_kb'],
+        'it is about responses of hosts and has no effect here: set it in the cluster, or leave it out',
+      );
+    }
     if (manager.strip_any_host_port === true && manager.strip_matching_host_port === true) {
       context.problems.error(
         [...path, 'strip_matching_host_port'],
