@@ -5,7 +5,7 @@ import type { FileWatchOptions } from '../common/files/file-watch.js';
 import { onDemand } from '../common/package/on-demand.js';
 import { durationMs } from '../common/time/duration.js';
 import { fileOfSource } from '../config/fields/file-of-source.js';
-import type { PathConfigSource } from '../config/generated/api.js';
+import type { ApiConfigSource, PathConfigSource } from '../config/generated/api.js';
 import { FileSource } from './file-source.js';
 import type { GrpcSources } from './grpc/grpc-sources.js';
 import { CachedReader } from './reading/cached-reader.js';
@@ -23,7 +23,8 @@ export class ConnectedSources implements ConfigSources {
   readonly #files = new Map<string, FileSource>();
   #thread: ReadingThread | undefined;
   readonly #loadGrpc = onDemand(() => import('./grpc/grpc-sources.js'));
-  /** Undefined before the first subscription to a management server. */
+  readonly #loadRest = onDemand(() => import('./rest/rest-source.js'));
+  /** Undefined before the first subscription to a management server over gRPC. */
   #connecting: Promise<GrpcSources> | undefined;
   #grpc: GrpcSources | undefined;
 
@@ -58,6 +59,8 @@ export class ConnectedSources implements ConfigSources {
   #begin(request: SubscriptionRequest): Subscription {
     const file = fileOfSource(request.source);
     if (file !== undefined) return this.#subscribeToFile(file, request);
+    const { api_config_source: api } = request.source;
+    if (api?.api_type === 'REST') return subscribeLater(() => this.#rest(api), request, this.#context.failed);
     const connect = () => {
       this.#connecting = this.#connectByGrpc();
       return this.#connecting;
@@ -96,6 +99,13 @@ export class ConnectedSources implements ConfigSources {
       closeUnused();
       throw error;
     }
+  }
+
+  async #rest(api: ApiConfigSource): Promise<{ subscribe(request: SubscriptionRequest): Subscription }> {
+    const { RestSource } = await this.#loadRest();
+    const { calls, failed, node, store } = this.#context;
+    const options = { calls, failed, node, store, reader: new CachedReader(this.#reading) };
+    return { subscribe: (request) => new RestSource(request, api, options) };
   }
 
   async #connectByGrpc(): Promise<GrpcSources> {

@@ -52,6 +52,8 @@ export interface ResourceReader {
   read(type: ResourceType, version: string, encoded: readonly EncodedResource[]): Promise<ReadResources>;
   /** Reads a DiscoveryResponse as YAML, JSON or protobuf, by the extension of the path. Rejects with a ResourceFileError. */
   readFile(type: ResourceType, path: string): Promise<ReadFile>;
+  /** Reads a DiscoveryResponse in JSON, of the origin `name`. Rejects with a ResourceFileError. */
+  readText(type: ResourceType, json: Uint8Array, name: string): Promise<ReadFile>;
   close(): void;
 }
 

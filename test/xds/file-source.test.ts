@@ -14,6 +14,7 @@ t.test('a subscription that begins while a bad version is read gets the previous
   const reads: { resolve(content: ReadFile): void; reject(error: ResourceFileError): void }[] = [];
   const reader = {
     read: () => Promise.reject(new Error('not asked for')),
+    readText: () => Promise.reject(new Error('unused')),
     readFile: () => new Promise<ReadFile>((resolve, reject) => reads.push({ resolve, reject })),
     close() {},
   };
@@ -71,6 +72,7 @@ t.test('a file that has resources of other names only is rejected, as in Envoy',
   const contents = [['a'], ['b', 'c'], [], ['c', 'a']];
   const reader = {
     read: () => Promise.reject(new Error('not asked for')),
+    readText: () => Promise.reject(new Error('unused')),
     readFile: async () => {
       const resources = contents[0]!.map((name) => ({ name, version: '', message: {}, aliases: [], sensitive: [] }));
       contents.shift();

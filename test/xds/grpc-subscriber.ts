@@ -143,6 +143,7 @@ function createReader(slowness: () => Promise<void> | undefined): ResourceReader
         ttlMs: new Map(),
       };
     },
+    readText: () => Promise.reject(new Error('unused')),
     readFile: () => Promise.reject(new Error('not here')),
     close() {},
   };

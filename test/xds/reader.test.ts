@@ -158,9 +158,9 @@ t.test('a bad resource is refused with all its errors, and affects no other', as
     encoded(CLUSTER, { name: 'good' }),
     encoded(CLUSTER, {
       name: 'bad',
-      type: 'ORIGINAL_DST',
-      lb_policy: 'CLUSTER_PROVIDED',
-      track_timeout_budgets: true,
+      connect_timeout: '-1s',
+      connection_pool_per_downstream_connection: true,
+      stats_matcher: {},
     }),
     { ...encoded(CLUSTER, { name: 'garbage' }), value: Buffer.from('garbage') },
     encoded(LISTENER, { name: 'other' }),
@@ -174,7 +174,7 @@ t.test('a bad resource is refused with all its errors, and affects no other', as
     {
       name: 'bad',
       version: 'v1',
-      details: /^type: 'ORIGINAL_DST' .*\nlb_policy: .*\ntrack_timeout_budgets: /,
+      details: /^connect_timeout: .*\nstats_matcher: .*\nconnection_pool_per_downstream_connection: /,
     },
     {
       name: '',

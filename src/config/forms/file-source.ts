@@ -39,6 +39,12 @@ export function readFileSource(path: string, message: string, pipeMs?: number): 
   return format === '.json' || read.source !== undefined ? read : readAsJson(extension, read);
 }
 
+/** Reads a message from JSON of the origin `name`. */
+export function readJsonSource(name: string, json: Uint8Array): SourceResult {
+  const text = decodeText(json);
+  return text === undefined ? refuse(name, 'it is not UTF-8 text') : readJson(name, text);
+}
+
 /** Returns a result whose first problem says why the file was read as JSON. */
 function readAsJson(extension: string, { problems: [first, ...others] }: SourceResult): SourceResult {
   const ending = extension === '' ? 'a file without an extension' : `a file that ends in '${extension}'`;
@@ -53,7 +59,7 @@ function reasonOf(error: unknown): string {
   return messageOf(error).replace(/^[A-Z0-9_]+: ([^,]*).*$/s, '$1');
 }
 
-function decodeText(bytes: Buffer): string | undefined {
+function decodeText(bytes: Uint8Array): string | undefined {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
     return text.includes('\0') ? undefined : text;

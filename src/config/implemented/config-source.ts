@@ -2,8 +2,6 @@
 
 import { accepted, byValue, type ImplementedTable, notImplemented, obeyed, refused } from './table.js';
 
-const ONLY_REST = refused('it is for REST, which is not implemented');
-
 export const CONFIG_SOURCE: ImplementedTable = {
   'envoy.config.bootstrap.v3.Bootstrap.DynamicResources': {
     lds_config: true,
@@ -34,7 +32,7 @@ export const CONFIG_SOURCE: ImplementedTable = {
   'envoy.config.core.v3.ApiConfigSource': {
     api_type: byValue({
       DEPRECATED_AND_UNAVAILABLE_DO_NOT_USE: false,
-      REST: false,
+      REST: true,
       GRPC: true,
       DELTA_GRPC: true,
       AGGREGATED_GRPC: false,
@@ -44,9 +42,9 @@ export const CONFIG_SOURCE: ImplementedTable = {
     grpc_services: true,
     set_node_on_first_message_only: true,
     rate_limit_settings: true,
-    cluster_names: ONLY_REST,
-    refresh_delay: ONLY_REST,
-    request_timeout: ONLY_REST,
+    cluster_names: true,
+    refresh_delay: true,
+    request_timeout: true,
     ...notImplemented('config_validators'),
   },
   'envoy.config.core.v3.RateLimitSettings': obeyed('max_tokens', 'fill_rate'),

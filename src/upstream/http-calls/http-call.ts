@@ -6,7 +6,7 @@ import type { CallingThread } from '../calling-thread.js';
 import type { Cluster, ClusterHost } from '../cluster.js';
 import { CallFailure, chooseHost, OutgoingCall } from './outgoing-call.js';
 
-/** A longer response is rejected. */
+/** A longer response is rejected, unless the request allows more. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 export interface HttpCallRequest {
@@ -16,6 +16,8 @@ export interface HttpCallRequest {
   readonly body: readonly Uint8Array[];
   /** From the start of the call to the end of the response. */
   readonly timeoutMs: number;
+  /** Limit of the body of the response; undefined: 64 KiB. */
+  readonly maxAnswerBytes?: number;
 }
 
 export interface HttpCallAnswer {
@@ -91,9 +93,10 @@ export class HttpCall extends OutgoingCall {
 
   onData(offset: number, length: number, endStream: boolean): void {
     this.#answerBytes += length;
-    if (this.#answerBytes > MAX_ANSWER_BYTES) {
+    const { maxAnswerBytes: most = MAX_ANSWER_BYTES } = this.#request;
+    if (this.#answerBytes > most) {
       this.abort();
-      return this.#events.onFailure(`its answer is longer than ${MAX_ANSWER_BYTES} bytes`);
+      return this.#events.onFailure(`its answer is longer than ${most} bytes`);
     }
     if (length > 0) {
       this.#answer.push(Buffer.from(this.cluster.thread.memory.bytes.subarray(offset, offset + length)));

@@ -5,6 +5,7 @@ import { messageOf } from '../../common/errors/errors.js';
 import { runSync } from '../../common/time/next-turn.js';
 import { StepQueue } from '../../common/time/step-queue.js';
 import { ENDS_A_TEXT_LINE, endsLine } from '../../config/schema/line-rules.js';
+import { rejectionText } from '../rejection-text.js';
 import { type Resource, type ResourceType, removedNames } from '../resource.js';
 import type { ReadResources, ResourceReader } from '../resource-reader.js';
 import { ResourceTtls } from '../resource-ttls.js';
@@ -20,7 +21,7 @@ import { KnownResources } from './known-resources.js';
 import { hasBody, type Response } from './protocols/discovery-messages.js';
 import type { Protocol, ResourceChanges } from './protocols/protocol.js';
 import { typeUrlOf } from './services.js';
-import { rejectionText, Watch } from './watch.js';
+import { Watch } from './watch.js';
 import { Watches } from './watches.js';
 
 export class TypeChannel {

@@ -6,21 +6,15 @@ import { durationMs } from '../../common/time/duration.js';
 import { MAX_TIMER_MS } from '../../common/time/max-timer.js';
 import { PatientTimeout } from '../../common/time/patient-timeout.js';
 import { getLogger } from '../../log/logger.js';
-import type { RefusedResource, Update } from '../resource.js';
-import {
-  type Rejection,
-  type ResourceNames,
-  type StepwiseUpdate,
-  type SubscriptionRequest,
-  stepsOf,
-} from '../subscription.js';
+import { rejectionText } from '../rejection-text.js';
+import type { Update } from '../resource.js';
+import { type ResourceNames, type StepwiseUpdate, type SubscriptionRequest, stepsOf } from '../subscription.js';
 import { SubscriptionStats } from '../subscription-stats.js';
 import type { GrpcSourcesContext } from './grpc-sources-context.js';
 import { typeUrlOf } from './services.js';
 
 /** Default initial_fetch_timeout. */
 const DEFAULT_FETCH_MS = 15_000;
-const MAX_TEXT_CHARS = 4096;
 
 const logger = getLogger('config');
 
@@ -147,14 +141,4 @@ export class Watch {
       this.#context.failed(`the subscriber of ${this.#typeUrl} cannot proceed`, error);
     }
   }
-}
-
-/** Returns the errors, one per line, truncated to a length that suits logs and servers. */
-export function rejectionText(rejections: readonly (Rejection | RefusedResource)[]): string {
-  let text = '';
-  for (const [index, { name, details }] of rejections.entries()) {
-    text += `${index === 0 ? '' : '\n'}${name === '' ? details : `${shownName(name)}: ${details}`}`;
-    if (text.length > MAX_TEXT_CHARS) return `${text.slice(0, MAX_TEXT_CHARS)}...(truncated)`;
-  }
-  return text;
 }

@@ -15,7 +15,7 @@ import {
 } from '../resource-reader.js';
 import { type Parcel, sizeOf, unpack } from './parcel.js';
 import { isTooLarge, type ReadingThread, TOO_LARGE } from './reading-thread.js';
-import type { ReadItem, ReadingResult } from './task.js';
+import type { ReadItem, ReadingResult, ReadingTask } from './task.js';
 
 /** Bytes per task of the reading thread. */
 const BATCH_BYTES = 1024 * 1024;
@@ -75,7 +75,13 @@ export class CachedReader implements ResourceReader {
   }
 
   readFile(type: ResourceType, path: string): Promise<ReadFile> {
-    return this.#queue(() => this.#readFile(type, path));
+    const task = { kind: 'file', message: RESOURCE_MESSAGES[type], path } as const;
+    return this.#queue(() => this.#readWhole(task, path));
+  }
+
+  readText(type: ResourceType, json: Uint8Array, name: string): Promise<ReadFile> {
+    const task = { kind: 'text', message: RESOURCE_MESSAGES[type], json, name } as const;
+    return this.#queue(() => this.#readWhole(task, name));
   }
 
   close(): void {
@@ -98,10 +104,11 @@ export class CachedReader implements ResourceReader {
     return inTurns(this.#collect(version, entries, generation));
   }
 
-  async #readFile(type: ResourceType, path: string): Promise<ReadFile> {
+  /** Reads a DiscoveryResponse; `name` of its origin, for messages. */
+  async #readWhole(task: Extract<ReadingTask, { kind: 'file' | 'text' }>, name: string): Promise<ReadFile> {
     const { generation } = this.#thread;
-    const result = await this.#thread.run({ kind: 'file', message: RESOURCE_MESSAGES[type], path }).catch((error) => {
-      if (isTooLarge(error)) throw new ResourceFileError(`${path}: ${TOO_LARGE}`, 'refused');
+    const result = await this.#thread.run(task).catch((error) => {
+      if (isTooLarge(error)) throw new ResourceFileError(`${name}: ${TOO_LARGE}`, 'refused');
       throw error;
     });
     if (result.refusal !== undefined) throw new ResourceFileError(result.refusal.details, result.refusal.fault);

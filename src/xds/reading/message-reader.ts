@@ -7,7 +7,7 @@ import type protobufjs from 'protobufjs/light.js';
 import { messageOf } from '../../common/errors/errors.js';
 import { type Extension, ExtensionCatalog } from '../../config/catalog/extension.js';
 import { type ProtoLibrary, readBinary } from '../../config/forms/binary-proto.js';
-import { readFileSource } from '../../config/forms/file-source.js';
+import { type FileSourceResult, readFileSource, readJsonSource } from '../../config/forms/file-source.js';
 import { encodeJson, loadAllMessages } from '../../config/schema/messages.js';
 import { loadSchema } from '../../config/schema/schema.js';
 import { formatProblems } from '../../config/text/problem.js';
@@ -38,7 +38,9 @@ export class MessageReader {
       case 'resources':
         return this.#resources(task);
       case 'file':
-        return this.#file(task);
+        return this.#response(task.message, readFileSource(task.path, RESPONSE));
+      case 'text':
+        return this.#response(task.message, readJsonSource(task.name, task.json));
       case 'encode':
         return encodeJson(this.#binary.root.lookupType(task.message), task.value);
     }
@@ -63,8 +65,8 @@ export class MessageReader {
     return { items, ...check.found };
   }
 
-  #file({ message, path }: Extract<ReadingTask, { kind: 'file' }>): FileResult {
-    const { source, problems, isUnreadable = false } = readFileSource(path, RESPONSE);
+  /** Reads a DiscoveryResponse whose resources are these messages. */
+  #response(message: string, { source, problems, isUnreadable = false }: FileSourceResult): FileResult {
     if (source === undefined || problems.length > 0) {
       return { refusal: { fault: isUnreadable ? 'unreadable' : 'garbled', details: formatProblems(problems) } };
     }

@@ -28,12 +28,14 @@ export interface ReadingSettings {
 export type ReadingTask =
   | { readonly kind: 'resources'; readonly message: string; readonly encoded: readonly EncodedResource[] }
   | { readonly kind: 'file'; readonly message: string; readonly path: string }
+  | { readonly kind: 'text'; readonly message: string; readonly json: Uint8Array; readonly name: string }
   | { readonly kind: 'encode'; readonly message: string; readonly value: object };
 
 /** The results by kind of task. */
 export interface ReadingResults {
   readonly resources: ReadingResult;
   readonly file: FileResult;
+  readonly text: FileResult;
   readonly encode: Uint8Array;
 }
 

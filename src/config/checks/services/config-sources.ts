@@ -135,11 +135,32 @@ function checkVirtualHostSource(source: ConfigSource, path: Path, reach: Reach, 
 }
 
 function checkApi(source: ApiConfigSource, path: Path, reach: Reach, problems: Problems): void {
+  if (problems.has([...path, 'api_type'])) return;
+  if (source.api_type === 'REST') checkRest(source, path, reach, problems);
+  else checkGrpc(source, path, reach, problems);
+}
+
+function checkRest(source: ApiConfigSource, path: Path, reach: Reach, problems: Problems): void {
+  const { cluster_names: clusters = [], grpc_services: services = [], refresh_delay: delay } = source;
+  const at = [...path, 'cluster_names'];
+  if (path.at(-1) !== 'api_config_source') problems.error([...path, 'api_type'], 'it must be GRPC or DELTA_GRPC');
+  if (clusters.length !== 1)
+    problems.error(clusters.length === 0 ? path : at, `cluster_names must have one element, found ${clusters.length}`);
+  if (services.length > 0) problems.error([...path, 'grpc_services'], 'a source with REST has no grpc_services');
+  if (delay === undefined) problems.error(path, 'refresh_delay is required for REST API configuration sources');
+  clusters.forEach((name, index) => {
+    if (!reach.primaryClusters.has(name)) problems.error([...at, index], unreachable(name));
+  });
+}
+
+function checkGrpc(source: ApiConfigSource, path: Path, reach: Reach, problems: Problems): void {
   const services = source.grpc_services ?? [];
   const at = [...path, 'grpc_services'];
-  if (services.length !== 1 && !problems.has(at) && !problems.has([...path, 'api_type'])) {
+  if (services.length !== 1 && !problems.has(at)) {
     problems.error(services.length === 0 ? path : at, `grpc_services must have one element, found ${services.length}`);
   }
+  if ((source.cluster_names ?? []).length > 0)
+    problems.error([...path, 'cluster_names'], 'it is for REST: name the cluster in grpc_services');
   services.forEach((service, index) => {
     checkManagementService(service, '', (inner, message) => {
       problems.error([...at, index, ...parsePath(inner)], message);
@@ -147,15 +168,14 @@ function checkApi(source: ApiConfigSource, path: Path, reach: Reach, problems: P
     const name = service?.envoy_grpc?.cluster_name;
     if (name === undefined) return;
     const place = [...at, index, 'envoy_grpc', 'cluster_name'];
-    if (!reach.primaryClusters.has(name)) {
-      problems.error(
-        place,
-        `a source of configuration must have a statically defined non-EDS cluster: '${name}' does not exist, was added via API, or is an EDS cluster`,
-      );
-    } else if (!reach.http2Clusters.has(name)) {
+    if (!reach.primaryClusters.has(name)) problems.error(place, unreachable(name));
+    else if (!reach.http2Clusters.has(name))
       problems.error(place, `gRPC needs HTTP/2: give cluster '${name}' http2_protocol_options`);
-    }
   });
+}
+
+function unreachable(name: string): string {
+  return `a source of configuration must have a statically defined non-EDS cluster: '${name}' does not exist, was added via API, or is an EDS cluster`;
 }
 
 const finders = new WeakMap<Schema, MessageFinder>();
