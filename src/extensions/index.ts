@@ -58,6 +58,7 @@ import { hystrixSink } from './stat-sinks/hystrix/index.js';
 import { metricsServiceSink } from './stat-sinks/metrics-service/index.js';
 import { openTelemetrySink } from './stat-sinks/open-telemetry/index.js';
 import { statsdSink } from './stat-sinks/statsd/index.js';
+import { datadogTracer } from './tracers/datadog/index.js';
 import { openTelemetryParts, openTelemetryTracer } from './tracers/open-telemetry/index.js';
 import { skyWalkingTracer } from './tracers/skywalking/index.js';
 import { zipkinTracer } from './tracers/zipkin/index.js';
@@ -125,6 +126,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   metricsServiceSink,
   openTelemetrySink,
   statsdSink,
+  datadogTracer,
   openTelemetryTracer,
   ...openTelemetryParts,
   skyWalkingTracer,
