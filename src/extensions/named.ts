@@ -3,7 +3,15 @@
 
 import { CLUSTER_TYPES, DNS_CLUSTER } from '../config/fields/discovery.js';
 import { CARES, PRESERVE_CASE, RESOLVER, RESOLVERS } from '../config/implemented/common.js';
-import { accepted, byValue, notImplemented, obeyed, onlyExtension, refused } from '../config/implemented/table.js';
+import {
+  accepted,
+  byValue,
+  type ImplementedTable,
+  notImplemented,
+  obeyed,
+  onlyExtension,
+  refused,
+} from '../config/implemented/table.js';
 import type { NamedExtension } from './factories.js';
 
 const RAW_BUFFER = {
@@ -23,6 +31,8 @@ export const NAMED: readonly NamedExtension[] = [
       },
     },
   },
+  // Parts of matchers, which filters/common/matching compiles.
+  ...matcherParts(),
   // %METADATA% and %REQ_WITHOUT_QUERY% are available in every format, whether a format names their extensions or not.
   {
     category: 'envoy.formatter',
@@ -156,3 +166,59 @@ export const NAMED: readonly NamedExtension[] = [
     typeUrls: ['type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions'],
   },
 ];
+
+/** Inputs, matchers and actions of xds.type.matcher.v3.Matcher, and of RBAC policies. */
+function matcherParts(): NamedExtension[] {
+  const part = (
+    category: NamedExtension['category'],
+    name: string,
+    type: string,
+    implemented: ImplementedTable = {},
+  ): NamedExtension => ({ category, name, typeUrls: [`type.googleapis.com/${type}`], implemented });
+  const network = 'envoy.extensions.matching.common_inputs.network.v3';
+  const ssl = 'envoy.extensions.matching.common_inputs.ssl.v3';
+  const http = 'envoy.matching.http.input';
+  return [
+    part(http, 'envoy.matching.inputs.request_headers', 'envoy.type.matcher.v3.HttpRequestHeaderMatchInput', {
+      'envoy.type.matcher.v3.HttpRequestHeaderMatchInput': obeyed('header_name'),
+    }),
+    part(http, 'envoy.matching.inputs.destination_ip', `${network}.DestinationIPInput`),
+    part(http, 'envoy.matching.inputs.destination_port', `${network}.DestinationPortInput`),
+    part(http, 'envoy.matching.inputs.source_ip', `${network}.SourceIPInput`),
+    part(http, 'envoy.matching.inputs.source_port', `${network}.SourcePortInput`),
+    part(http, 'envoy.matching.inputs.direct_source_ip', `${network}.DirectSourceIPInput`),
+    part(http, 'envoy.matching.inputs.server_name', `${network}.ServerNameInput`),
+    part(http, 'envoy.matching.inputs.dynamic_metadata', `${network}.DynamicMetadataInput`, {
+      'envoy.extensions.matching.common_inputs.network.v3.DynamicMetadataInput': obeyed('filter', 'path'),
+      'envoy.extensions.matching.common_inputs.network.v3.DynamicMetadataInput.PathSegment': obeyed('key'),
+    }),
+    part(http, 'envoy.matching.inputs.filter_state', `${network}.FilterStateInput`, {
+      'envoy.extensions.matching.common_inputs.network.v3.FilterStateInput': obeyed('key', 'field'),
+    }),
+    part(http, 'envoy.matching.inputs.uri_san', `${ssl}.UriSanInput`),
+    part(http, 'envoy.matching.inputs.dns_san', `${ssl}.DnsSanInput`),
+    part(http, 'envoy.matching.inputs.subject', `${ssl}.SubjectInput`),
+    part(
+      'envoy.matching.input_matchers',
+      'envoy.matching.matchers.metadata_matcher',
+      'envoy.extensions.matching.input_matchers.metadata.v3.Metadata',
+      { 'envoy.extensions.matching.input_matchers.metadata.v3.Metadata': obeyed('value', 'invert') },
+    ),
+    part(
+      'envoy.matching.http.custom_matchers',
+      'envoy.matching.custom_matchers.ip_range_matcher',
+      'xds.type.matcher.v3.IPMatcher',
+      {
+        'xds.type.matcher.v3.IPMatcher': obeyed('range_matchers'),
+        'xds.type.matcher.v3.IPMatcher.IPRangeMatcher': obeyed('ranges', 'on_match', 'exclusive'),
+      },
+    ),
+    part('envoy.matching.action', 'envoy.filters.rbac.action', 'envoy.config.rbac.v3.Action'),
+    part(
+      'envoy.path.match',
+      'envoy.path.match.uri_template.uri_template_matcher',
+      'envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig',
+      { 'envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig': obeyed('path_template') },
+    ),
+  ];
+}

@@ -20,6 +20,7 @@ export {
   type ImplementedTable,
   notImplemented,
   obeyed,
+  onlyExtension,
   onlyFalse,
   refused,
 } from '../config/implemented/table.js';
@@ -104,6 +105,7 @@ export {
   MetadataRule,
   type MetadataSource,
   type ValueRule,
+  valueAt,
 } from '../http/routing/matching/value-rule.js';
 export { RequestMatch } from '../http/routing/tables/request-match.js';
 export { headerKey } from './header-key.js';

@@ -328,15 +328,19 @@ t.test(
 t.test('conditions that cannot apply to a connection are refused', async (t) => {
   const header = { header: { name: 'x', present_match: true } };
   const no = 'a connection has no headers: use envoy.filters.http.rbac';
+  const type = 'type.googleapis.com';
+  const typed_config = { '@type': `${type}/envoy.type.matcher.v3.HttpRequestHeaderMatchInput`, header_name: 'x' };
+  const action = { name: 'a', typed_config: { '@type': `${type}/envoy.config.rbac.v3.Action`, name: 'a' } };
+  const exact_match_map = { map: { x: { action } } };
+  const ofHeader = { matcher_tree: { input: { name: 'input', typed_config }, exact_match_map } };
   const cases: [Config, string][] = [
     [{ rules: rules({ a: policy(header) }) }, `rules.policies.a.permissions[0].header: ${no}`],
     [{ rules: rules({ a: policy(ANY, header) }) }, `rules.policies.a.principals[0].header: ${no}`],
     [{ shadow_rules: rules({ a: policy({ not_rule: { and_rules: { rules: [header] } } }) }) }, no],
     [{ rules: rules({ a: policy(ANY, { or_ids: { ids: [{ not_id: header }] } }) }) }, no],
     [{ rules: rules({ a: policy({ metadata: { filter: 'a', path: [{ key: 'a' }], value: {} } }) }) }, 'metadata'],
-    [{ rules: rules({ a: policy() }, 'LOG') }, 'LOG'],
-    [{ matcher: {} }, 'use rules, with policies'],
-    [{ shadow_matcher: {} }, 'use rules, with policies'],
+    [{ matcher: ofHeader }, 'HttpRequestHeaderMatchInput'],
+    [{ shadow_matcher: ofHeader }, 'HttpRequestHeaderMatchInput'],
     [{ track_per_rule_stats: true }, 'track_per_rule_stats'],
     [{ stat_prefix: '' }, 'stat_prefix'],
     [{ delay_deny: '-1s' }, 'delay_deny'],

@@ -244,7 +244,6 @@ t.test('a Unix socket has neither address nor port', async (t) => {
 
 t.test('unsupported rules are refused with their position', async (t) => {
   for (const [filter, message] of [
-    [{ ...rules('LOG', {}) }, /rules\.action: 'LOG'.* is not implemented/],
     [
       rules('ALLOW', { a: policy({ destination_ip: cidr('300.0.0.1', 8) }) }),
       /destination_ip\.address_prefix: malformed IP address/,
@@ -258,7 +257,9 @@ t.test('unsupported rules are refused with their position', async (t) => {
       /authenticated\.principal_name\.safe_regex\.regex/,
     ],
     [rules('ALLOW', { a: { permissions: [ANY] } }), /principals/],
-    [{ track_per_rule_stats: true }, /track_per_rule_stats/],
+    [matcherOf({ header_name: 'a b' }), /header_name/],
+    [matcherOf({ header_name: 'a' }, { keep_matching: true }), /keep_matching/],
+    [matcherOf({ header_name: 'a' }, { action: undefined }), /on_match/],
   ] as const) {
     t.match(await refusal(t, guarded(filter)), message);
   }
@@ -271,4 +272,12 @@ async function refusal(t: Test, manager: Config): Promise<string> {
   const process = await startBaton(t, { config, args: ['--mode', 'validate'], wait: 'spawned' });
   t.equal((await process.exited).code, 1);
   return process.stderr;
+}
+
+function matcherOf(input: Config, onMatch: Config = {}): Config {
+  const type = 'type.googleapis.com';
+  const typed_config = { '@type': `${type}/envoy.type.matcher.v3.HttpRequestHeaderMatchInput`, ...input };
+  const action = { name: 'a', typed_config: { '@type': `${type}/envoy.config.rbac.v3.Action`, name: 'a' } };
+  const predicate = { single_predicate: { input: { name: 'i', typed_config }, value_match: { exact: 'a' } } };
+  return { matcher: { matcher_list: { matchers: [{ predicate, on_match: { action, ...onMatch } }] } } };
 }

@@ -1,7 +1,22 @@
 // Compiles the permissions (what is requested) and principals (who requests it) of policies.
 
-import type { CidrRange, Permission, Principal } from '../../../../config/generated/api.js';
-import { BatonError, compileStringMatcher, HeaderRule, ipRange } from '../../../sdk.js';
+import type {
+  CidrRange,
+  FilterStateMatcher,
+  Permission,
+  Principal,
+  UriTemplateMatchConfig,
+} from '../../../../config/generated/api.js';
+import {
+  BatonError,
+  compileStringMatcher,
+  HeaderRule,
+  type IpRange,
+  ipRange,
+  isInRange,
+  MetadataRule,
+  parseIp,
+} from '../../../sdk.js';
 import {
   AddressCondition,
   type Addresses,
@@ -10,13 +25,17 @@ import {
   AuthenticatedCondition,
   type Condition,
   Every,
+  FilterStateCondition,
   HeaderCondition,
+  MetadataCondition,
   Not,
   PathCondition,
   PortCondition,
   ServerNameCondition,
   Some,
+  TemplateCondition,
 } from './conditions.js';
+import { compileTemplate } from './uri-template.js';
 
 /** Compiles a list of conditions, at least one of which must hold. `where` is its path. Throws a BatonError if it cannot be compiled. */
 export function compilePermissions(configs: readonly Permission[] | undefined, where: string): Condition {
@@ -50,6 +69,10 @@ function permission(config: Permission, where: string): Condition {
   const { requested_server_name: serverName } = config;
   if (serverName !== undefined)
     return new ServerNameCondition(compileStringMatcher(serverName, `${where}.requested_server_name`));
+  if (config.uri_template !== undefined) {
+    const { path_template: template = '' } = config.uri_template.typed_config as unknown as UriTemplateMatchConfig;
+    return new TemplateCondition(compileTemplate(template, `${where}.uri_template.typed_config.path_template`));
+  }
   return common(config, where);
 }
 
@@ -69,10 +92,17 @@ function principal(config: Principal, where: string): Condition {
   if (source_ip !== undefined) return address(source_ip, source, `${where}.source_ip`);
   if (direct_remote_ip !== undefined) return address(direct_remote_ip, direct, `${where}.direct_remote_ip`);
   if (remote_ip !== undefined) return address(remote_ip, remote, `${where}.remote_ip`);
+  if (config.filter_state !== undefined) return filterState(config.filter_state, `${where}.filter_state`);
   return common(config, where);
 }
 
-function common({ any, header, url_path }: Permission | Principal, where: string): Condition {
+function common(config: Permission | Principal, where: string): Condition {
+  const { any, header, metadata, sourced_metadata: sourced, url_path } = config;
+  if (metadata !== undefined) return new MetadataCondition(new MetadataRule(metadata, `${where}.metadata`), false);
+  if (sourced !== undefined) {
+    const rule = new MetadataRule(sourced.metadata_matcher!, `${where}.sourced_metadata.metadata_matcher`);
+    return new MetadataCondition(rule, sourced.metadata_source === 'ROUTE');
+  }
   if (header !== undefined) return new HeaderCondition(new HeaderRule(header, `${where}.header`));
   if (url_path?.path !== undefined)
     return new PathCondition(compileStringMatcher(url_path.path, `${where}.url_path.path`));
@@ -80,11 +110,30 @@ function common({ any, header, url_path }: Permission | Principal, where: string
   throw new BatonError('CONFIG_INVALID', 'it has no condition: write `any: true` if that is meant', { where });
 }
 
+function filterState({ address_match, key = '', string_match }: FilterStateMatcher, where: string): Condition {
+  if (string_match !== undefined) {
+    const rule = compileStringMatcher(string_match, `${where}.string_match`);
+    return new FilterStateCondition(key, (text) => rule.matchesText(text));
+  }
+  const ranges = (address_match?.ranges ?? []).map((range, index) =>
+    rangeOf(range, `${where}.address_match.ranges[${index}]`),
+  );
+  const isInverted = address_match?.invert_match ?? false;
+  return new FilterStateCondition(key, (text) => {
+    const ip = parseIp(text);
+    return ip !== undefined && ranges.some((range) => isInRange(range, ip)) !== isInverted;
+  });
+}
+
 const MAX_PREFIX_BITS = 128;
 
-function address({ address_prefix = '', prefix_len = 0 }: CidrRange, addressOf: AddressOf, where: string): Condition {
+function address(config: CidrRange, addressOf: AddressOf, where: string): Condition {
+  return new AddressCondition(rangeOf(config, where), addressOf);
+}
+
+function rangeOf({ address_prefix = '', prefix_len = 0 }: CidrRange, where: string): IpRange {
   const range = ipRange(address_prefix, Math.min(prefix_len, MAX_PREFIX_BITS));
-  if (range !== undefined) return new AddressCondition(range, addressOf);
+  if (range !== undefined) return range;
   throw new BatonError('CONFIG_INVALID', `malformed IP address: ${address_prefix}`, {
     where: `${where}.address_prefix`,
   });

@@ -1,21 +1,29 @@
 // The conditions of RBAC policies on a request or a connection, compiled to a tree.
 
 import {
+  configuredMetadata,
   type HeaderBlock,
   type HeaderRule,
   type IpRange,
   ipOfAddress,
   isInRange,
+  type MetadataRule,
   parseIp,
   portOfAddress,
   type StreamInfo,
   type StringRule,
 } from '../../../sdk.js';
 
-/** The addresses that conditions use. */
+/** The properties that conditions use, besides headers. */
 export type Addresses = Pick<
   StreamInfo,
-  'downstream' | 'downstreamRemoteAddress' | 'downstreamDirectRemoteAddress' | 'downstreamLocalAddress'
+  | 'downstream'
+  | 'downstreamRemoteAddress'
+  | 'downstreamDirectRemoteAddress'
+  | 'downstreamLocalAddress'
+  | 'dynamicMetadata'
+  | 'filterState'
+  | 'route'
 >;
 
 export interface Condition {
@@ -167,5 +175,50 @@ export class ServerNameCondition implements Condition {
 
   holds(_headers: HeaderBlock | undefined, { downstream }: Addresses): boolean {
     return this.#rule.matchesText(downstream?.detected?.serverName ?? '');
+  }
+}
+
+/** A value of dynamic metadata, or of the metadata of the route, matches. */
+export class MetadataCondition implements Condition {
+  readonly #rule: MetadataRule;
+  readonly #isOfRoute: boolean;
+
+  constructor(rule: MetadataRule, isOfRoute: boolean) {
+    this.#rule = rule;
+    this.#isOfRoute = isOfRoute;
+  }
+
+  holds(_headers: HeaderBlock | undefined, { dynamicMetadata, route }: Addresses): boolean {
+    return this.#rule.matches(this.#isOfRoute ? configuredMetadata(route?.metadata) : dynamicMetadata);
+  }
+}
+
+/** An object of the filter state matches. */
+export class FilterStateCondition implements Condition {
+  readonly #key: string;
+  readonly #matches: (text: string) => boolean;
+
+  /** `matches` gets the object as UTF-8 text. */
+  constructor(key: string, matches: (text: string) => boolean) {
+    this.#key = key;
+    this.#matches = matches;
+  }
+
+  holds(_headers: HeaderBlock | undefined, { filterState }: Addresses): boolean {
+    const object = filterState?.get(this.#key);
+    return object !== undefined && this.#matches(Buffer.from(object.text, 'latin1').toString());
+  }
+}
+
+/** The path without query matches a template. */
+export class TemplateCondition implements Condition {
+  readonly #pattern: RegExp;
+
+  constructor(pattern: RegExp) {
+    this.#pattern = pattern;
+  }
+
+  holds(headers: HeaderBlock | undefined): boolean {
+    return headers !== undefined && this.#pattern.test(headers.pathText().replace(/[?#].*/s, ''));
   }
 }

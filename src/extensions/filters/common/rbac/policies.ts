@@ -4,49 +4,40 @@ import type { RBAC } from '../../../../config/generated/api.js';
 import type { HeaderBlock } from '../../../sdk.js';
 import { compilePermissions, compilePrincipals } from './compile.js';
 import type { Addresses, Condition } from './conditions.js';
+import { type Engine, Outcome } from './engine.js';
 
 interface Policy {
-  readonly name: string;
+  readonly outcome: Outcome;
   readonly permission: Condition;
   readonly principal: Condition;
 }
 
-export class Policies {
-  /** ALLOW: only matching requests are allowed. Otherwise (DENY) only others are. */
-  readonly #allowsMatching: boolean;
+export class Policies implements Engine {
+  /** Of requests and connections that no policy matches. */
+  readonly #otherwise: Outcome;
   /** In the order of names, as in Envoy. */
   readonly #policies: readonly Policy[];
 
   /** Throws a BatonError if a policy cannot be compiled. `where` is the path of the configuration. */
   constructor({ action = 'ALLOW', policies = {} }: RBAC, where: string) {
-    this.#allowsMatching = action === 'ALLOW';
+    this.#otherwise = new Outcome(action !== 'ALLOW', undefined, action === 'LOG' ? false : undefined);
     this.#policies = Object.keys(policies)
       .sort()
       .map((name) => {
         const { permissions, principals } = policies[name]!;
         const path = `${where}.policies[${JSON.stringify(name)}]`;
         return {
-          name,
+          outcome: new Outcome(action !== 'DENY', name, action === 'LOG' ? true : undefined),
           permission: compilePermissions(permissions, `${path}.permissions`),
           principal: compilePrincipals(principals, `${path}.principals`),
         };
       });
   }
 
-  /** Returns the name of the first matching policy, or undefined. `headers` is undefined for a connection. */
-  match(headers: HeaderBlock | undefined, addresses: Addresses): string | undefined {
-    for (const { name, permission, principal } of this.#policies)
-      if (permission.holds(headers, addresses) && principal.holds(headers, addresses)) return name;
-    return undefined;
+  /** The first matching policy decides. */
+  decide(headers: HeaderBlock | undefined, addresses: Addresses): Outcome {
+    for (const { outcome, permission, principal } of this.#policies)
+      if (permission.holds(headers, addresses) && principal.holds(headers, addresses)) return outcome;
+    return this.#otherwise;
   }
-
-  /** Returns whether a request or connection with this result of match() is allowed. */
-  allows(matched: string | undefined): boolean {
-    return (matched !== undefined) === this.#allowsMatching;
-  }
-}
-
-/** Returns the details of a denial for access logs. `policy`: the policy that denied, or undefined if none allowed. */
-export function denialDetails(policy: string | undefined): string {
-  return `rbac_access_denied_matched_policy[${(policy ?? 'none').replace(/\s/g, '_')}]`;
 }

@@ -1,23 +1,31 @@
 // The enforced rules and the shadow rules of an RBAC filter.
 
-import type { RBAC } from '../../../../config/generated/api.js';
+import type { MatcherMatcher, RBAC } from '../../../../config/generated/api.js';
+import type { Engine } from './engine.js';
+import { MatcherEngine } from './matcher-engine.js';
 import { Policies } from './policies.js';
 
 /** The common fields of the messages of both filters. */
 export interface RulesConfig {
   readonly rules?: RBAC;
+  readonly matcher?: MatcherMatcher;
   readonly shadow_rules?: RBAC;
+  readonly shadow_matcher?: MatcherMatcher;
 }
 
 export class RbacRules {
-  readonly enforced: Policies | undefined;
-  readonly shadow: Policies | undefined;
+  readonly enforced: Engine | undefined;
+  readonly shadow: Engine | undefined;
 
-  /** Throws a BatonError if a rule cannot be compiled. */
-  constructor({ rules, shadow_rules: shadow }: RulesConfig, where: string) {
+  /** `isHttp`: of requests. Throws a BatonError if a rule cannot be compiled. */
+  constructor(config: RulesConfig, where: string, isHttp: boolean) {
     const at = (field: string) => (where === '' ? field : `${where}.${field}`);
-    this.enforced = rules && new Policies(rules, at('rules'));
-    this.shadow = shadow && new Policies(shadow, at('shadow_rules'));
+    const { matcher, rules, shadow_matcher, shadow_rules } = config;
+    this.enforced =
+      (rules && new Policies(rules, at('rules'))) ?? (matcher && new MatcherEngine(matcher, at('matcher'), isHttp));
+    this.shadow =
+      (shadow_rules && new Policies(shadow_rules, at('shadow_rules'))) ??
+      (shadow_matcher && new MatcherEngine(shadow_matcher, at('shadow_matcher'), isHttp));
   }
 
   get isEmpty(): boolean {

@@ -8,14 +8,14 @@ import {
   type HttpFilterExtension,
   obeyed,
   ResponseFlag,
-  refused,
   reportMistakes,
   type Scope,
   type StreamControl,
   unpack,
 } from '../../../sdk.js';
-import { NO_MATCHER, RULES } from '../../common/rbac/implemented.js';
-import { denialDetails } from '../../common/rbac/policies.js';
+import { denialDetails } from '../../common/rbac/engine.js';
+import { RULES } from '../../common/rbac/implemented.js';
+import { PolicyCounters } from '../../common/rbac/policy-counters.js';
 import { RbacRules } from '../../common/rbac/rules.js';
 import { RulesStats, ShadowStats, statsPrefix } from '../../common/rbac/stats.js';
 
@@ -32,11 +32,9 @@ export const rbac: HttpFilterExtension<RbacRBAC> = {
       rules_stat_prefix: true,
       shadow_rules: true,
       shadow_rules_stat_prefix: true,
-      matcher: NO_MATCHER,
-      shadow_matcher: NO_MATCHER,
-      track_per_rule_stats: refused(
-        'policies are not counted individually: %RESPONSE_CODE_DETAILS% names the policy that denied the request',
-      ),
+      matcher: true,
+      shadow_matcher: true,
+      track_per_rule_stats: true,
     },
     [PER_ROUTE]: obeyed('rbac'),
     ...RULES,
@@ -45,17 +43,23 @@ export const rbac: HttpFilterExtension<RbacRBAC> = {
     const ofRoute = unpack(config as Any, PER_ROUTE);
     const given = ofRoute === undefined ? (config as RbacRBAC) : ofRoute.rbac;
     const base = ofRoute === undefined ? '' : 'rbac';
-    if (given !== undefined) reportMistakes(report, base, () => new RbacRules(given, ''));
+    if (given !== undefined) reportMistakes(report, base, () => new RbacRules(given, '', true));
   },
   scopes: (config, chain) => [
     { prefix: statsPrefix(chain.statPrefix, config.rules_stat_prefix), layout: RulesStats },
     { prefix: statsPrefix(chain.statPrefix, config.shadow_rules_stat_prefix), layout: ShadowStats },
   ],
   createOnWorker(config, context, chain) {
-    const own = new RbacRules(config, '');
-    const stats = {
-      rules: context.scope(statsPrefix(chain.statPrefix, config.rules_stat_prefix), RulesStats),
-      shadow: context.scope(statsPrefix(chain.statPrefix, config.shadow_rules_stat_prefix), ShadowStats),
+    const own = new RbacRules(config, '', true);
+    const prefix = statsPrefix(chain.statPrefix, config.rules_stat_prefix);
+    const shadowPrefix = statsPrefix(chain.statPrefix, config.shadow_rules_stat_prefix);
+    const stats: Reporting = {
+      rules: context.scope(prefix, RulesStats),
+      shadow: context.scope(shadowPrefix, ShadowStats),
+      policies:
+        config.track_per_rule_stats === true ? new PolicyCounters(context.stats, prefix, shadowPrefix) : undefined,
+      keyPrefix: config.rules_stat_prefix ?? '',
+      shadowKeyPrefix: config.shadow_rules_stat_prefix ?? '',
     };
     return {
       create(stream, routeConfig) {
@@ -65,43 +69,68 @@ export const rbac: HttpFilterExtension<RbacRBAC> = {
     };
   },
   /** The most specific configuration applies. If it is empty, the route has no rules. */
-  compileRouteConfig: (configs, where) => new RbacRules((configs.at(-1) as RBACPerRoute).rbac ?? {}, `${where}.rbac`),
+  compileRouteConfig: (configs, where) =>
+    new RbacRules((configs.at(-1) as RBACPerRoute).rbac ?? {}, `${where}.rbac`, true),
 };
 
-interface RbacStats {
+/** Where decisions are counted and recorded. */
+interface Reporting {
   readonly rules: Scope;
   readonly shadow: Scope;
+  /** Undefined: policies are not counted one by one. */
+  readonly policies: PolicyCounters | undefined;
+  /** Prefixes of keys of the dynamic metadata. */
+  readonly keyPrefix: string;
+  readonly shadowKeyPrefix: string;
 }
+
+const METADATA = 'envoy.filters.http.rbac';
+/** For all filters and logs. */
+const COMMON_METADATA = 'envoy.common';
+const LOGGED = { access_log_hint: true };
+const NOT_LOGGED = { access_log_hint: false };
 
 class RbacFilter implements HttpFilter {
   readonly #stream: StreamControl;
   readonly #rules: RbacRules;
-  readonly #stats: RbacStats;
+  readonly #stats: Reporting;
 
-  constructor(stream: StreamControl, rules: RbacRules, stats: RbacStats) {
+  constructor(stream: StreamControl, rules: RbacRules, stats: Reporting) {
     this.#stream = stream;
     this.#rules = rules;
     this.#stats = stats;
   }
 
   decodeHeaders(headers: HeaderBlock): HeadersStatus {
-    const { enforced, shadow } = this.#rules;
-    const { info } = this.#stream;
-    if (shadow !== undefined) {
-      const { shadow_allowed, shadow_denied } = ShadowStats.at;
-      this.#stats.shadow.increment(shadow.allows(shadow.match(headers, info)) ? shadow_allowed : shadow_denied);
-    }
+    this.#observe(headers);
+    const { enforced } = this.#rules;
     if (enforced === undefined) return HeadersStatus.Continue;
-    const policy = enforced.match(headers, info);
-    const isAllowed = enforced.allows(policy);
-    this.#stats.rules.increment(isAllowed ? RulesStats.at.allowed : RulesStats.at.denied);
-    if (isAllowed) return HeadersStatus.Continue;
+    const { info } = this.#stream;
+    const { keyPrefix, policies, rules } = this.#stats;
+    const outcome = enforced.decide(headers, info);
+    rules.increment(outcome.isAllowed ? RulesStats.at.allowed : RulesStats.at.denied);
+    policies?.countEnforced(outcome);
+    const metadata = info.ownDynamicMetadata();
+    metadata.merge(METADATA, outcome.enforcedMetadata(keyPrefix));
+    if (outcome.isLogged !== undefined) metadata.merge(COMMON_METADATA, outcome.isLogged ? LOGGED : NOT_LOGGED);
+    if (outcome.isAllowed) return HeadersStatus.Continue;
     this.#stream.sendLocalReply({
       status: 403,
       body: 'RBAC: access denied',
-      details: denialDetails(policy),
+      details: denialDetails(outcome.policy),
       flags: ResponseFlag.None,
     });
     return HeadersStatus.StopIteration;
+  }
+
+  /** Records what the shadow rules decide. */
+  #observe(headers: HeaderBlock): void {
+    const outcome = this.#rules.shadow?.decide(headers, this.#stream.info);
+    if (outcome === undefined) return;
+    const { policies, shadow, shadowKeyPrefix } = this.#stats;
+    const { shadow_allowed, shadow_denied } = ShadowStats.at;
+    shadow.increment(outcome.isAllowed ? shadow_allowed : shadow_denied);
+    policies?.countShadow(outcome);
+    this.#stream.info.ownDynamicMetadata().merge(METADATA, outcome.shadowMetadata(shadowKeyPrefix));
   }
 }

@@ -15,8 +15,8 @@ import {
   type Scope,
 } from '../../../sdk.js';
 import type { Addresses } from '../../common/rbac/conditions.js';
-import { NO_MATCHER, RULES } from '../../common/rbac/implemented.js';
-import { denialDetails } from '../../common/rbac/policies.js';
+import { denialDetails, type Outcome } from '../../common/rbac/engine.js';
+import { RULES } from '../../common/rbac/implemented.js';
 import { RbacRules } from '../../common/rbac/rules.js';
 import { RulesStats, ShadowStats, statsPrefix } from '../../common/rbac/stats.js';
 
@@ -34,14 +34,14 @@ export const networkRbac: NetworkFilterExtension<NetworkRbacRBAC> = {
       stat_prefix: true,
       enforcement_type: byValue({ ONE_TIME_ON_FIRST_BYTE: true, CONTINUOUS: true }),
       delay_deny: true,
-      matcher: NO_MATCHER,
-      shadow_matcher: NO_MATCHER,
+      matcher: true,
+      shadow_matcher: true,
     },
     ...RULES,
   },
   validate(config, report) {
     for (const field of ['rules', 'shadow_rules'] as const) reportHeaders(config[field], field, report);
-    reportMistakes(report, '', () => new RbacRules(config, ''));
+    reportMistakes(report, '', () => new RbacRules(config, '', false));
   },
   scopes: (config) => [
     { prefix: statsPrefix(config.stat_prefix!), layout: RulesStats },
@@ -49,7 +49,7 @@ export const networkRbac: NetworkFilterExtension<NetworkRbacRBAC> = {
   ],
   createOnWorker(config, _chain, context) {
     const settings: Settings = {
-      rules: new RbacRules(config, ''),
+      rules: new RbacRules(config, '', false),
       stats: context.scope(statsPrefix(config.stat_prefix!), RulesStats),
       shadowStats: context.scope(shadowPrefix(config), ShadowStats),
       isContinuous: config.enforcement_type === 'CONTINUOUS',
@@ -100,10 +100,9 @@ class RbacFilter implements NetworkFilter {
   readonly #client: FilteredClient;
   readonly #settings: Settings;
   #isDecided = false;
-  /** The decisions. They are made once, because the addresses of a connection do not change. */
-  #isShadowAllowed = true;
-  #isAllowed = true;
-  #policy: string | undefined;
+  /** The decisions. They are made once, because the addresses of a connection do not change. Undefined: there are no rules. */
+  #shadow: Outcome | undefined;
+  #enforced: Outcome | undefined;
 
   constructor(client: FilteredClient, settings: Settings) {
     this.#client = client;
@@ -120,8 +119,8 @@ class RbacFilter implements NetworkFilter {
     if (this.#isDecided && !isContinuous) return FilterStatus.Continue;
     if (!this.#isDecided) this.#decide();
     this.#count();
-    if (this.#isAllowed) return FilterStatus.Continue;
-    this.#client.close(FilterClose.NoFlush, denialDetails(this.#policy), delayMs);
+    if (this.#enforced?.isAllowed !== false) return FilterStatus.Continue;
+    this.#client.close(FilterClose.NoFlush, denialDetails(this.#enforced.policy), delayMs);
     return FilterStatus.Stop;
   }
 
@@ -129,23 +128,25 @@ class RbacFilter implements NetworkFilter {
     const { enforced, shadow } = this.#settings.rules;
     const addresses = new ClientAddresses(this.#client);
     this.#isDecided = true;
-    if (shadow !== undefined) this.#isShadowAllowed = shadow.allows(shadow.match(undefined, addresses));
-    if (enforced === undefined) return;
-    this.#policy = enforced.match(undefined, addresses);
-    this.#isAllowed = enforced.allows(this.#policy);
+    this.#shadow = shadow?.decide(undefined, addresses);
+    this.#enforced = enforced?.decide(undefined, addresses);
   }
 
   #count(): void {
-    const { rules, shadowStats, stats } = this.#settings;
+    const { shadowStats, stats } = this.#settings;
     const { shadow_allowed, shadow_denied } = ShadowStats.at;
-    if (rules.shadow !== undefined) shadowStats.increment(this.#isShadowAllowed ? shadow_allowed : shadow_denied);
+    if (this.#shadow !== undefined) shadowStats.increment(this.#shadow.isAllowed ? shadow_allowed : shadow_denied);
     const { allowed, denied } = RulesStats.at;
-    if (rules.enforced !== undefined) stats.increment(this.#isAllowed ? allowed : denied);
+    if (this.#enforced !== undefined) stats.increment(this.#enforced.isAllowed ? allowed : denied);
   }
 }
 
+/** A connection has no metadata and no filter state. */
 class ClientAddresses implements Addresses {
   readonly downstream: FilteredClient;
+  readonly dynamicMetadata = undefined;
+  readonly filterState = undefined;
+  readonly route = undefined;
 
   constructor(client: FilteredClient) {
     this.downstream = client;

@@ -53,7 +53,9 @@ function is(principal: Principal, request: string | Addresses): boolean {
 
 function matches(policies: Policies, request: string | Addresses): boolean {
   const [line, ...fields] = typeof request === 'string' ? request.split('|') : ['GET /'];
-  return policies.match(requestHead(line!, ...fields), infoOf(typeof request === 'string' ? {} : request)) === 'a';
+  return (
+    policies.decide(requestHead(line!, ...fields), infoOf(typeof request === 'string' ? {} : request)).policy === 'a'
+  );
 }
 
 t.test('each address field matches its own address', async (t) => {
@@ -196,14 +198,16 @@ t.test('the first policy by name whose permission and principal hold decides', a
   });
   for (const action of ['ALLOW', 'DENY'] as const) {
     const policies = new Policies(config(action), 'rules');
-    const found = (...lines: string[]) => policies.match(requestHead('GET /', ...lines), infoOf({}));
+    const decide = (...lines: string[]) => policies.decide(requestHead('GET /', ...lines), infoOf({}));
+    const found = (...lines: string[]) => decide(...lines).policy;
     t.equal(found('x-a: 1'), 'z');
     t.equal(found('x-a: 1', 'x-b: 1'), 'b');
     t.equal(found('x-c: 1', 'x-d: 1'), 'b');
     t.equal(found('x-c: 1'), undefined);
     t.equal(found('x-d: 1'), undefined);
-    t.equal(policies.allows('b'), action === 'ALLOW');
-    t.equal(policies.allows(undefined), action === 'DENY');
+    t.equal(decide('x-a: 1', 'x-b: 1').isAllowed, action === 'ALLOW');
+    t.equal(decide('x-c: 1').isAllowed, action === 'DENY');
   }
-  t.notOk(new Policies({}, 'rules').allows(undefined), 'ALLOW is the default');
+  const byDefault = new Policies({}, 'rules').decide(requestHead('GET /'), infoOf({}));
+  t.notOk(byDefault.isAllowed, 'ALLOW is the default');
 });

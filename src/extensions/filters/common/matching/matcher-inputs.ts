@@ -1,0 +1,126 @@
+// The inputs of matchers (xds.type.matcher.v3.Matcher): values of a request or a connection.
+
+import type {
+  Any,
+  DynamicMetadataInput,
+  FilterStateInput,
+  HttpRequestHeaderMatchInput,
+  Json,
+} from '../../../../config/generated/api.js';
+import {
+  BatonError,
+  type HeaderBlock,
+  type HeaderKey,
+  headerKey,
+  ipOfAddress,
+  messageOf,
+  portOfAddress,
+  valueAt,
+} from '../../../sdk.js';
+import type { Addresses } from '../rbac/conditions.js';
+
+/** What inputs see. `headers` is undefined for a connection. */
+export interface Matched {
+  readonly headers: HeaderBlock | undefined;
+  readonly info: Addresses;
+}
+
+/** A value; undefined: there is none. */
+export interface MatchInput {
+  /** A text, as UTF-8. */
+  text(matched: Matched): string | undefined;
+  /** For matchers of values of metadata. */
+  value?(matched: Matched): Json | undefined;
+}
+
+const NETWORK = 'envoy.extensions.matching.common_inputs.network.v3';
+const SSL = 'envoy.extensions.matching.common_inputs.ssl.v3';
+
+const network = (text: (info: Addresses) => string | undefined): (() => MatchInput) => {
+  const input = { text: ({ info }: Matched) => text(info) };
+  return () => input;
+};
+const nonEmpty = (text: string | undefined) => (text === '' ? undefined : text);
+
+/** By the full names of their messages. */
+const INPUTS: { readonly [name: string]: (config: Any, where: string) => MatchInput } = {
+  'envoy.type.matcher.v3.HttpRequestHeaderMatchInput': headerInput,
+  [`${NETWORK}.DestinationIPInput`]: network((info) => nonEmpty(ipOfAddress(info.downstreamLocalAddress))),
+  [`${NETWORK}.DestinationPortInput`]: network((info) => portText(info.downstreamLocalAddress)),
+  [`${NETWORK}.SourceIPInput`]: network((info) => nonEmpty(ipOfAddress(info.downstreamRemoteAddress))),
+  [`${NETWORK}.SourcePortInput`]: network((info) => portText(info.downstreamRemoteAddress)),
+  [`${NETWORK}.DirectSourceIPInput`]: network((info) => nonEmpty(ipOfAddress(info.downstreamDirectRemoteAddress))),
+  [`${NETWORK}.ServerNameInput`]: network((info) => nonEmpty(info.downstream?.detected?.serverName)),
+  [`${NETWORK}.DynamicMetadataInput`]: metadataInput,
+  [`${NETWORK}.FilterStateInput`]: filterStateInput,
+  [`${SSL}.UriSanInput`]: network((info) => joined(info.downstream?.security?.peer?.uriSans)),
+  [`${SSL}.DnsSanInput`]: network((info) => joined(info.downstream?.security?.peer?.dnsSans)),
+  [`${SSL}.SubjectInput`]: network((info) => nonEmpty(info.downstream?.security?.peer?.subject)),
+};
+
+/** Inputs of requests only. */
+const HTTP_ONLY = 'envoy.type.matcher.v3.HttpRequestHeaderMatchInput';
+
+/** Compiles an input. `isHttp`: of requests. Throws a BatonError for an unknown one; `where`: its path. */
+export function compileInput(config: Any | undefined, where: string, isHttp: boolean): MatchInput {
+  const name = config?.['@type'].replace(/^.*\//, '') ?? '';
+  const create = Object.hasOwn(INPUTS, name) && (isHttp || name !== HTTP_ONLY) ? INPUTS[name] : undefined;
+  if (create !== undefined) return create(config!, `${where}.typed_config`);
+  throw new BatonError('CONFIG_INVALID', `'${name}' is no input of this matcher`, { where: `${where}.typed_config` });
+}
+
+/** As in Envoy, several lines of a field are joined. */
+function headerInput(config: Any, where: string): MatchInput {
+  const key = keyOf((config as unknown as HttpRequestHeaderMatchInput).header_name!, `${where}.header_name`);
+  return {
+    text({ headers }) {
+      let value: string | undefined;
+      for (let index = headers?.find(key) ?? -1; index >= 0; index = headers!.findNext(key, index))
+        value = value === undefined ? headers!.value(index) : `${value},${headers!.value(index)}`;
+      return value === undefined ? undefined : Buffer.from(value, 'latin1').toString();
+    },
+  };
+}
+
+function keyOf(name: string, where: string): HeaderKey {
+  try {
+    return headerKey(name);
+  } catch (error) {
+    throw new BatonError('CONFIG_INVALID', messageOf(error), { where, cause: error });
+  }
+}
+
+function metadataInput(config: Any): MatchInput {
+  const { filter = '', path = [] } = config as unknown as DynamicMetadataInput;
+  const keys = path.map(({ key = '' }) => key);
+  const value = ({ info }: Matched) => {
+    const struct = info.dynamicMetadata?.get(filter);
+    return struct && valueAt(struct, keys);
+  };
+  return {
+    value,
+    text(matched) {
+      const found = value(matched);
+      return typeof found === 'string' ? found : undefined;
+    },
+  };
+}
+
+function filterStateInput(config: Any): MatchInput {
+  const { field = '', key = '' } = config as unknown as FilterStateInput;
+  return {
+    text({ info }) {
+      const object = info.filterState?.get(key);
+      const value = field === '' ? object?.text : object?.fields?.[field];
+      return value === undefined ? undefined : Buffer.from(String(value), 'latin1').toString();
+    },
+  };
+}
+
+function portText(address: string): string | undefined {
+  return ipOfAddress(address) === '' ? undefined : String(portOfAddress(address));
+}
+
+function joined(names: readonly string[] | undefined): string | undefined {
+  return names === undefined || names.length === 0 ? undefined : names.join(',');
+}

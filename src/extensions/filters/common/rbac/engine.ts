@@ -1,0 +1,50 @@
+// Decisions about requests and connections, by policies or by a matcher.
+
+import type { HeaderBlock, Struct } from '../../../sdk.js';
+import type { Addresses } from './conditions.js';
+
+export interface Engine {
+  /** `headers` is undefined for a connection. */
+  decide(headers: HeaderBlock | undefined, addresses: Addresses): Outcome;
+}
+
+/** A decision. There is one object for each policy, not for each request. */
+export class Outcome {
+  readonly isAllowed: boolean;
+  /** The policy that matches; undefined: none does. */
+  readonly policy: string | undefined;
+  /** Whether the request should be logged; undefined: no action LOG says so. */
+  readonly isLogged: boolean | undefined;
+  #enforced: Struct | undefined;
+  #shadow: Struct | undefined;
+
+  constructor(isAllowed: boolean, policy: string | undefined, isLogged: boolean | undefined) {
+    this.isAllowed = isAllowed;
+    this.policy = policy;
+    this.isLogged = isLogged;
+  }
+
+  /** Returns the dynamic metadata about an enforced decision. `prefix`: of its keys, the same for all calls. */
+  enforcedMetadata(prefix: string): Struct {
+    this.#enforced ??= this.#metadata(`${prefix}enforced_`);
+    return this.#enforced;
+  }
+
+  /** Returns the dynamic metadata about a decision of shadow rules. */
+  shadowMetadata(prefix: string): Struct {
+    this.#shadow ??= this.#metadata(`${prefix}shadow_`);
+    return this.#shadow;
+  }
+
+  #metadata(prefix: string): Struct {
+    return {
+      ...(this.policy !== undefined && { [`${prefix}effective_policy_id`]: this.policy }),
+      [`${prefix}engine_result`]: this.isAllowed ? 'allowed' : 'denied',
+    };
+  }
+}
+
+/** Returns the details of a denial for access logs. `policy`: the policy that denied, or undefined if none allowed. */
+export function denialDetails(policy: string | undefined): string {
+  return `rbac_access_denied_matched_policy[${(policy ?? 'none').replace(/\s/g, '_')}]`;
+}
