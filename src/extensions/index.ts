@@ -11,10 +11,12 @@ import { brotliCompressor, brotliDecompressor } from './compression/brotli.js';
 import { gzipCompressor, gzipDecompressor } from './compression/gzip.js';
 import { zstdCompressor, zstdDecompressor } from './compression/zstd.js';
 import type { AnyExtension } from './factories.js';
+import { basicAuth } from './filters/http/basic-auth/index.js';
 import { buffer } from './filters/http/buffer/index.js';
 import { compressor } from './filters/http/compressor/index.js';
 import { connectGrpcBridge } from './filters/http/connect-grpc-bridge/index.js';
 import { cors } from './filters/http/cors/index.js';
+import { csrf } from './filters/http/csrf/index.js';
 import { decompressor } from './filters/http/decompressor/index.js';
 import { extAuthz } from './filters/http/ext-authz/index.js';
 import { fault } from './filters/http/fault/index.js';
@@ -80,10 +82,12 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   gzipDecompressor,
   zstdCompressor,
   zstdDecompressor,
+  basicAuth,
   buffer,
   compressor,
   connectGrpcBridge,
   cors,
+  csrf,
   decompressor,
   extAuthz,
   fault,
