@@ -28,6 +28,10 @@ const NOT_READ: { readonly [field: string]: string } = {
 
 /** Names of the API that src reads or writes and no configuration can set, with the reason. */
 const NOT_CONFIGURED: { readonly [name: string]: string } = {
+  rate_limited: 'a stat of network filters',
+  send_all_clusters: 'part of requests of load reporting services',
+  load_reporting_interval: 'part of requests of load reporting services',
+  report_endpoint_granularity: 'part of requests of load reporting services',
   rejected_data_points: 'part of responses from metrics collectors',
   error_message: 'part of responses from metrics collectors',
   denied_response: 'part of answers of authorization services',
@@ -98,7 +102,8 @@ function sourcesOf(folder: string): ReadonlyMap<string, string> {
       .replace(/\/\/.*$/gm, '')
       .replace(/'(?:[^'\\\n]|\\.)*'/g, "''")
       .replace(/\bimplemented: \{(?:[^\n]*\},$|.*?\n {2}\},)/gms, '')
-      .replace(/: ImplementedTable = \{.*?\n\};/gs, '');
+      .replace(/: ImplementedTable = \{.*?\n\};/gs, '')
+      .replace(/ = \{\n(?:(?!\n\}).)*\n\} satisfies ImplementedTable;/gs, '');
     found.set(file, source);
   }
   return found;

@@ -2,6 +2,7 @@
 
 import type { Any, JwtAuthentication, JwtAuthnPerRouteConfig, JwtProvider } from '../../../../config/generated/api.js';
 import {
+  accepted,
   compileStringMatcher,
   durationMs,
   type HttpChain,
@@ -66,7 +67,10 @@ const FIELDS = {
       'a fetch is not retried at once: the next request repeats it, or with async_fetch failed_refetch_duration does',
     ),
   },
-  'envoy.extensions.filters.http.jwt_authn.v3.JwksAsyncFetch': obeyed('fast_listener', 'failed_refetch_duration'),
+  'envoy.extensions.filters.http.jwt_authn.v3.JwksAsyncFetch': {
+    failed_refetch_duration: true,
+    fast_listener: accepted('requests wait for the first keys, so that the listener need not'),
+  },
   'envoy.extensions.filters.http.jwt_authn.v3.JwtHeader': obeyed('name', 'value_prefix'),
   'envoy.extensions.filters.http.jwt_authn.v3.ProviderWithAudiences': obeyed('provider_name', 'audiences'),
   'envoy.extensions.filters.http.jwt_authn.v3.JwtRequirement': obeyed(
