@@ -50,6 +50,36 @@
       "cflags!": ["-O3", "-fno-omit-frame-pointer"],
       "cflags_cc!": ["-std=gnu++17", "-std=gnu++20", "-O3", "-fexceptions", "-frtti"],
       "cflags_cc": ["-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden"]
+    },
+    {
+      "target_name": "luajit",
+      "type": "none",
+      "actions": [
+        {
+          "action_name": "make",
+          "inputs": ["luajit/README.baton"],
+          "outputs": ["<(module_root_dir)/build/luajit/src/libluajit.a"],
+          "action": ["sh", "src/lua/build-luajit.sh", "<(module_root_dir)/build/luajit"]
+        }
+      ]
+    },
+    {
+      "target_name": "lua",
+      "dependencies": ["luajit"],
+      "sources": [
+        "src/lua/binding.cc",
+        "src/lua/conversions.cc",
+        "src/lua/libraries.cc",
+        "src/lua/methods.cc",
+        "src/lua/objects.cc",
+        "src/lua/vm.cc"
+      ],
+      "include_dirs": ["src", "luajit/src", "<(module_root_dir)/build/luajit/src"],
+      "defines": ["NAPI_VERSION=8", "_GNU_SOURCE"],
+      "libraries": ["<(module_root_dir)/build/luajit/src/libluajit.a", "-Wl,--exclude-libs,ALL", "-lm", "-ldl"],
+      "cflags!": ["-O3", "-fno-omit-frame-pointer"],
+      "cflags_cc!": ["-std=gnu++17", "-std=gnu++20", "-O3", "-fexceptions", "-frtti"],
+      "cflags_cc": ["-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-fno-exceptions", "-fno-rtti", "-fvisibility=hidden"]
     }
   ]
 }

@@ -22,7 +22,7 @@ const record = join(here, 'build/sources.sha256');
 const PARTS = {
   re2: { about: 'a minute or more', isUsable: () => loads('re2'), build: () => buildPackage('re2') },
   'unix-dgram': { about: 'some seconds', isUsable: () => loads('unix-dgram'), build: () => buildPackage('unix-dgram') },
-  'native-shim': { about: 'half a minute', isUsable: isShimUsable, build: buildShim },
+  'native-shim': { about: 'a minute', isUsable: isShimUsable, build: buildShim },
 };
 
 const names = process.argv.slice(2);
@@ -49,7 +49,12 @@ function loads(name) {
 }
 
 function isShimUsable() {
-  return existsSync(record) && readFileSync(record, 'utf8') === sourcesHash() && loads('./build/Release/shim.node');
+  return (
+    existsSync(record) &&
+    readFileSync(record, 'utf8') === sourcesHash() &&
+    loads('./build/Release/shim.node') &&
+    loads('./build/Release/lua.node')
+  );
 }
 
 /** Runs the package's own script, which may download a build. */
@@ -97,7 +102,9 @@ function areHeaders(folder) {
 /** Returns a hash of the names and contents of the sources. */
 function sourcesHash() {
   const sum = createHash('sha256');
-  const entries = readdirSync(join(here, 'src'), { recursive: true, withFileTypes: true });
+  const entries = ['luajit', 'src'].flatMap((folder) =>
+    readdirSync(join(here, folder), { recursive: true, withFileTypes: true }),
+  );
   const files = entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
   for (const file of [join(here, 'binding.gyp'), ...files.sort()]) {
     sum

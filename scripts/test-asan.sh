@@ -7,8 +7,8 @@ cd "$(dirname "$0")/.."
 copy=native-shim/build-asan
 compiled=build-asan
 mkdir -p "$copy"
-rm -rf "$copy/src"
-cp -R native-shim/binding.gyp native-shim/src "$copy"
+rm -rf "$copy/src" "$copy/luajit"
+cp -R native-shim/binding.gyp native-shim/luajit native-shim/src "$copy"
 export PATH="$PWD/node_modules/.bin:$PATH"
 # Passed by npm to install scripts: local headers, if configured.
 nodedir="$(npm config get nodedir 2>/dev/null || true)"

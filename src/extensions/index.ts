@@ -29,6 +29,7 @@ import { headerMutation } from './filters/http/header-mutation/index.js';
 import { healthCheck } from './filters/http/health-check/index.js';
 import { jwtAuthn } from './filters/http/jwt-authn/index.js';
 import { localRateLimit } from './filters/http/local-ratelimit/index.js';
+import { lua } from './filters/http/lua/index.js';
 import { onDemand } from './filters/http/on-demand/index.js';
 import { rbac } from './filters/http/rbac/index.js';
 import { router } from './filters/http/router/index.js';
@@ -100,6 +101,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   healthCheck,
   jwtAuthn,
   localRateLimit,
+  lua,
   onDemand,
   rbac,
   router,

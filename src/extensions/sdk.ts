@@ -29,6 +29,7 @@ export type {
   ChainIdentity,
   EndpointAnswer,
   HttpChain,
+  HttpChainContext,
   HttpFilterExtension,
   ListenerFilterExtension,
   ListenerIdentity,
@@ -57,7 +58,7 @@ export { BatonError, buildEach, messageOf } from '../common/errors/errors.js';
 export { readRegularFile } from '../common/files/regular-file.js';
 export { onDemand } from '../common/package/on-demand.js';
 export { releaseNumber } from '../common/package/version.js';
-export { shownName } from '../common/text/shown.js';
+export { onOneLine, shownName } from '../common/text/shown.js';
 export { durationMs } from '../common/time/duration.js';
 export { readDataSource } from '../config/fields/data-source.js';
 export { errorStatus } from '../config/fields/http-status.js';
@@ -196,6 +197,22 @@ export { configValue } from '../scripts/config-value.js';
 export type { Definitions } from '../scripts/definition.js';
 export type { ScriptKind } from '../scripts/image.js';
 export type { WorkerScript } from '../scripts/worker-script.js';
+
+// ── Lua ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+//
+// A LuaVm runs the scripts of a configuration, with limits of memory and time.
+
+export {
+  createLuaVm,
+  LuaError,
+  type LuaMethod,
+  LuaOutcome,
+  LuaTable,
+  type LuaVm,
+  NO_FUNCTION,
+  OUTCOME_BITS,
+  YIELD,
+} from '../io/lua-vm.js';
 
 // ── Rate limits ──────────────────────────────────────────────────────────────────────────────────────────────────────
 //

@@ -20,6 +20,9 @@
 import { loadNative } from '../common/package/native-code.js';
 import { packagePath } from '../common/package/package-root.js';
 
+/** The folder of the compiled modules. */
+export const BUILD_FOLDER = process.env['BATON_SHIM_BUILD'] ?? 'native-shim/build/Release';
+
 /** Number of low bits of an ID that are the slot: a transport has at most 2^20 connections and listeners. */
 export const ID_SLOT_BITS = 20;
 export const ID_SLOT_MASK = (1 << ID_SLOT_BITS) - 1;
@@ -625,6 +628,5 @@ export interface NativeShim {
  * @throws BatonError INSTALLATION_BROKEN
  */
 export function loadShim(): NativeShim {
-  const directory = process.env['BATON_SHIM_BUILD'] ?? 'native-shim/build/Release';
-  return loadNative('native-shim', packagePath(directory, 'shim.node')) as NativeShim;
+  return loadNative('native-shim', packagePath(BUILD_FOLDER, 'shim.node')) as NativeShim;
 }

@@ -141,6 +141,16 @@ export class Cluster implements PooledCluster {
     return undefined;
   }
 
+  /** Returns the host with this address, unless it fails its health checks or is ejected. Scans all hosts. */
+  healthyHostAt(address: string): ClusterHost | undefined {
+    for (let index = 0; index < this.#hosts.count; index++) {
+      const raw = this.#hosts.sockaddr(index);
+      if (addressText(decodeSockaddr(raw, 0, raw.length)) !== address) continue;
+      return (this.#hosts.data.healthFlags[index]! & UNHEALTHY_FLAGS) === 0 ? this.#hosts.host(index) : undefined;
+    }
+    return undefined;
+  }
+
   /**
    * Returns the pool of this worker's HTTP connections to the host. `client`: the protocol of the request's client; undefined: the request
    * is Baton's own. `traits`: of its connections; undefined where they do not depend on it.

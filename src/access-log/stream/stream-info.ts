@@ -119,6 +119,11 @@ export class StreamInfo {
   traceReason = 0;
   /** The span of the request; undefined without tracing. */
   span: SpanNames | undefined = undefined;
+  /** A filter closes the client's connection after the response. */
+  drainsConnection = false;
+  /** The address that a filter has chosen for the first try; '': none. Without that host, a strict choice fails the request. */
+  overrideHost = '';
+  isOverrideStrict = false;
 
   /** The record that caused this: one of the API's AccessLogType. */
   accessLogType: 'NotSet' | 'DownstreamEnd' | 'TcpConnectionEnd' = 'NotSet';
@@ -296,6 +301,9 @@ export class StreamInfo {
     this.isHealthCheck = false;
     this.traceReason = 0;
     this.span = undefined;
+    this.drainsConnection = false;
+    this.overrideHost = '';
+    this.isOverrideStrict = false;
     this.requestHeaders = undefined;
     this.responseHeaders = undefined;
     this.responseTrailers = undefined;

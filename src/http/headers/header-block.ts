@@ -235,6 +235,14 @@ export class HeaderBlock extends HeaderFields {
     this.startLineEnd = this.startLineStart;
   }
 
+  /** Sets the reason phrase of an HTTP/1.1 response, one line of Latin-1, in place of that of its status. */
+  setReason(phrase: string): void {
+    const line = `HTTP/1.1 ${this.status} ${phrase}\r\n`;
+    const start = this.writeText(line);
+    this.startLineStart = start;
+    this.startLineEnd = start + line.length;
+  }
+
   /** Writes Latin-1 text to bytes that live as long as the block's other bytes. Returns their offset. */
   writeText(text: string): number {
     const start = this.room(text.length);

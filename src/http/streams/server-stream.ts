@@ -673,7 +673,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (options.tracing !== undefined) this.#countTrace();
     this.trace?.respond(headers);
     if (this.#returnsRequestId) this.#returnRequestId(headers);
-    if (this.connection.shouldCloseAfterResponse() || this.#endsConnection) this.#encoder.endConnection();
+    if (this.connection.shouldCloseAfterResponse() || this.#endsConnection || info.drainsConnection)
+      this.#encoder.endConnection();
     if (!this.#isRequestComplete) stats.http.increment(HttpStats.at.downstream_rq_response_before_rq_complete);
     this.#countAnswer(status);
     if (logger.isDebug) logger.debug(`[C${info.connectionId}] response ${status} (${info.responseCodeDetails})`);

@@ -44,6 +44,12 @@ export class Retries extends RetryState {
    */
   pickHost(cluster: Cluster, hash: Word64 | undefined): ClusterHost | undefined {
     const previous = this.#previousHosts;
+    const { info } = this.#stream;
+    if (info.overrideHost !== '') {
+      const chosen = cluster.healthyHostAt(info.overrideHost);
+      info.overrideHost = '';
+      if (chosen !== undefined || info.isOverrideStrict) return chosen;
+    }
     let host = cluster.pickHost(hash);
     // If no host or all hosts were tried, further picks are useless.
     const maxPicks = previous.length > 0 && previous.length < cluster.hostCount ? this.policy.furtherPicks : 0;

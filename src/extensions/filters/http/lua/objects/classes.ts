@@ -1,0 +1,25 @@
+// The numbers of the classes of objects that scripts hold, in the order in which api.ts defines them.
+
+export const enum LuaClass {
+  Handle = 0,
+  Headers = 1,
+  HeaderIterator = 2,
+  Body = 3,
+  BodyChunks = 4,
+  Metadata = 5,
+  MetadataIterator = 6,
+  DynamicMetadata = 7,
+  ConnectionMetadata = 8,
+  StreamInfo = 9,
+  ConnectionStreamInfo = 10,
+  Connection = 11,
+  SslConnection = 12,
+  ParsedName = 13,
+  FilterState = 14,
+  PublicKey = 15,
+  Place = 16,
+  Stats = 17,
+  Counter = 18,
+  Gauge = 19,
+  Histogram = 20,
+}
