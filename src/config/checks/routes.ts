@@ -1,6 +1,12 @@
 // Route configurations: unique domains, existing clusters.
 
-import type { Route, RouteAction, RouteConfiguration, VirtualHost } from '../generated/api.js';
+import type {
+  Route,
+  RouteAction,
+  RouteAction_RequestMirrorPolicy,
+  RouteConfiguration,
+  VirtualHost,
+} from '../generated/api.js';
 import type { Path } from '../text/path.js';
 import type { CheckContext } from './check-context.js';
 import { checkClusterName } from './names/cluster-name.js';
@@ -17,6 +23,7 @@ export function checkRoutes(
   const at = [...path, 'virtual_hosts'];
   checkDomains(hosts, (number) => [...at, number, 'domains'], context);
   const mustExist = routes.validate_clusters ?? needsClusters;
+  checkMirrors(routes.request_mirror_policies, path, context, mustExist);
   hosts.forEach((host, number) => {
     if (host) checkHostRoutes(host, [...at, number], context, mustExist);
   });
@@ -41,6 +48,7 @@ function checkDomains(
 }
 
 function checkHostRoutes(host: VirtualHost, path: Path, context: CheckContext, mustExist: boolean): void {
+  checkMirrors(host.request_mirror_policies, path, context, mustExist);
   host.routes?.forEach((route, index) => {
     if (route) checkRoute(route, [...path, 'routes', index], context, mustExist);
   });
@@ -51,8 +59,21 @@ function checkRoute(route: Route, path: Path, context: CheckContext, mustExist: 
   if (!action) return;
   const at = [...path, 'route'];
   checkClusterName(action.cluster, [...at, 'cluster'], context, mustExist);
+  checkMirrors(action.request_mirror_policies, at, context, mustExist);
   if (action.weighted_clusters) checkWeights(action, [...at, 'weighted_clusters'], context, mustExist);
   checkGrpcTimeouts(action, at, context);
+}
+
+function checkMirrors(
+  policies: readonly RouteAction_RequestMirrorPolicy[] | undefined,
+  path: Path,
+  context: CheckContext,
+  mustExist: boolean,
+): void {
+  policies?.forEach((policy, index) => {
+    const at = [...path, 'request_mirror_policies', index, 'cluster'];
+    checkClusterName(policy?.cluster, at, context, mustExist);
+  });
 }
 
 /** Reports timeouts without an effect. */

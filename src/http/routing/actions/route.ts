@@ -14,6 +14,7 @@ import type { HashPolicy } from '../hashing/hash-policy.js';
 import type { RetryPolicy } from '../retries/retry-policy.js';
 import type { ConnectConfig } from './connect-config.js';
 import { type HostRewrite, rewriteHost } from './host-rewrite.js';
+import type { MirrorPolicy } from './mirror-policy.js';
 import type { PathRewrite } from './path-rewrite.js';
 import type { RouteRateLimits } from './rate-limits.js';
 import type { Redirect } from './redirect.js';
@@ -61,6 +62,7 @@ export interface RouteSettings<C> {
   includesAttemptCountInResponse: boolean;
   requestBufferLimit: number | undefined;
   rateLimits: RouteRateLimits | undefined;
+  mirrors: readonly MirrorPolicy<C>[] | undefined;
   tracing: RouteTracing | undefined;
   pathRewrite: PathRewrite | undefined;
   /** Of a weighted cluster. */
@@ -112,6 +114,8 @@ export class Route<C> {
   readonly includesAttemptCountInResponse: boolean;
   /** Maximum bytes of a request that are buffered for retries, within the limit of the connection; undefined: that limit. */
   readonly requestBufferLimit: number | undefined;
+  /** Which clusters get copies of requests; undefined: none. */
+  readonly mirrors: readonly MirrorPolicy<C>[] | undefined;
   /** Makes descriptors for rate limit filters; undefined: none. */
   readonly rateLimits: RouteRateLimits | undefined;
   /** Fields about spans; undefined: the route has none. */
@@ -155,6 +159,7 @@ export class Route<C> {
     this.includesAttemptCountInResponse = settings.includesAttemptCountInResponse;
     this.requestBufferLimit = settings.requestBufferLimit;
     this.rateLimits = settings.rateLimits;
+    this.mirrors = settings.mirrors;
     this.tracing = settings.tracing;
     this.directStatus = settings.directStatus;
     this.directBody = settings.directBody;

@@ -16,6 +16,7 @@ import { ClusterByHeader, type RouteChoice, WeightedChoice } from '../actions/cl
 import { ConnectConfig } from '../actions/connect-config.js';
 import { directBody } from '../actions/direct-body.js';
 import { HostRewrite, literalHost } from '../actions/host-rewrite.js';
+import { MirrorPolicy } from '../actions/mirror-policy.js';
 import { PathRewrite } from '../actions/path-rewrite.js';
 import { type CompiledLimits, compileRateLimits, RouteRateLimits } from '../actions/rate-limits.js';
 import { Redirect } from '../actions/redirect.js';
@@ -224,6 +225,7 @@ class VirtualHostBuilder<C> {
       appendsForwardedHost: action.append_x_forwarded_host ?? false,
       pathRewrite: pathRewriteOf(action, path, at),
       hostRewrite: HostRewrite.of(action, at),
+      mirrors: this.#mirrors(action, at),
       rateLimits: RouteRateLimits.of(
         compileRateLimits(action.rate_limits, `${at}.rate_limits`),
         this.#rateLimits,
@@ -262,6 +264,25 @@ class VirtualHostBuilder<C> {
     });
   }
 
+  /** The most specific level with policies applies. */
+  #mirrors(action: RouteAction, at: string): readonly MirrorPolicy<C>[] | undefined {
+    const levels = [
+      [action.request_mirror_policies, `${at}.`],
+      [this.#host.request_mirror_policies, `${this.#where}.`],
+      [this.#config.request_mirror_policies, ''],
+    ] as const;
+    const found = levels.find(([policies]) => policies !== undefined && policies.length > 0);
+    if (found === undefined) return undefined;
+    const [policies = [], where] = found;
+    const resolve = this.#resolveCluster;
+    const find = this.#options.findCluster ?? resolve;
+    return buildEach(
+      policies,
+      (policy, index) =>
+        new MirrorPolicy(policy, `${where}request_mirror_policies[${index}]`, this.#runtime, resolve, find),
+    );
+  }
+
   #toCluster(settings: RouteSettings<C>, name: string): Route<C> {
     return new Route({ ...settings, clusterName: name, cluster: this.#resolveCluster(name) });
   }
@@ -292,6 +313,7 @@ class VirtualHostBuilder<C> {
       includesAttemptCountInResponse: host.include_attempt_count_in_response ?? false,
       requestBufferLimit: requestBufferLimit(route, host),
       rateLimits: undefined,
+      mirrors: undefined,
       tracing: undefined,
       pathRewrite: undefined,
       clusterHost: undefined,

@@ -19,6 +19,7 @@ export const router: TerminalHttpFilterExtension<RouterConfig> = {
       respectsExpectedTimeout: config.respect_expected_rq_timeout ?? false,
       startsChildSpan: config.start_child_span ?? false,
       retryBufferLimit: chain.bufferLimit,
+      calls: thread.calls,
       useRetry: thread.runtime.fraction('upstream.use_retry', { numerator: 100 }),
       defaultRetries: new RetryPolicy({}, '', thread.runtime),
     };

@@ -12,6 +12,7 @@ import { NO_ROOM } from '../../../../http/filters/no-room.js';
 import { callStatus } from '../../../../http/headers/grpc-outcome.js';
 import { setGrpcTimeout } from '../../../../http/headers/grpc-timeout.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
+import type { MirrorPolicy } from '../../../../http/routing/actions/mirror-policy.js';
 import { type Route, RouteKind } from '../../../../http/routing/actions/route.js';
 import type { HashPolicy } from '../../../../http/routing/hashing/hash-policy.js';
 import type { RetryPolicy } from '../../../../http/routing/retries/retry-policy.js';
@@ -23,6 +24,7 @@ import { getLogger } from '../../../../log/logger.js';
 import type { RuntimeFraction } from '../../../../runtime/runtime.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { HttpStats } from '../../../../stats/layouts/http.js';
+import type { CallingThread } from '../../../../upstream/calling-thread.js';
 import type { Cluster, ClusterHost, ClusterMeasurements } from '../../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
 import type { ConnectionTraits } from '../../../../upstream/connections/connect-options.js';
@@ -53,6 +55,7 @@ import {
 import { answerDirectly, answerWithRedirect } from './direct.js';
 import { type Failure, poolFailure, resetFailure } from './failures.js';
 import { KeptRequest } from './kept-request.js';
+import { Mirrors } from './mirrors.js';
 import { connectHeader } from './proxy-header.js';
 import { RequestHash } from './request-hash.js';
 import { expectedTimeoutMs, type RequestTimeouts, setTimeouts } from './request-timeouts.js';
@@ -76,6 +79,8 @@ export interface RouterOptions {
   readonly respectsExpectedTimeout: boolean;
   /** Maximum bytes of a request body that are kept for a retry; a route may set less. */
   readonly retryBufferLimit: number;
+  /** For copies of requests. */
+  readonly calls: CallingThread;
   /** Router.start_child_span: each try of a traced request has a span. */
   readonly startsChildSpan: boolean;
   /** The runtime key upstream.use_retry: the fraction of retries that take place. */
@@ -123,6 +128,10 @@ export class Router implements TerminalFilter, TryListener {
   #hash: Word64 | undefined;
   /** When the request was complete. Response times count from here. */
   #requestEndMs = 0;
+  /** Created by the first request of a route with mirrors. */
+  #mirrors: Mirrors | undefined;
+  /** Copies of this request get its body. */
+  #isMirrored = false;
   /** Of the current or last try of a traced request. */
   #span: TrySpan | undefined;
 
@@ -162,6 +171,7 @@ export class Router implements TerminalFilter, TryListener {
 
   decodeData(offset: number, length: number, endStream: boolean): void {
     if (!this.#isActive) return;
+    if (this.#isMirrored) this.#mirrorData(offset, length, endStream);
     const mayRetry = this.#retries.isEnabled && !this.#hasResponse;
     if (mayRetry && this.#request.bytes + length > this.#retryBufferLimit) this.#abandonRetries();
     const { encoder, isRunning } = this.#try;
@@ -180,8 +190,15 @@ export class Router implements TerminalFilter, TryListener {
     if (endStream && this.#isTunnel) this.#stream.requestForwarded();
   }
 
+  #mirrorData(offset: number, length: number, endStream: boolean): void {
+    const { bytes } = this.#thread.memory;
+    const given = this.#mirrors!.data(bytes.subarray(offset, offset + length), endStream);
+    if (given > 0) this.#cluster.stats.increment(ClusterStats.at.retry_or_shadow_abandoned);
+  }
+
   decodeTrailers(trailers: HeaderBlock): void {
     if (!this.#isActive) return;
+    if (this.#isMirrored) this.#mirrorData(0, 0, true);
     const { encoder, isRunning } = this.#try;
     if (!isRunning || this.#retries.isEnabled) {
       if (!this.#request.keepTrailers(trailers)) return this.#stream.sendLocalReply(NO_ROOM);
@@ -232,6 +249,8 @@ export class Router implements TerminalFilter, TryListener {
     this.#isClientBlocked = false;
     if (!this.#isActive) return;
     this.#isActive = false;
+    if (this.#isMirrored) this.#mirrors!.end();
+    this.#isMirrored = false;
     this.#deadline.clear();
     this.#try.abort(reason);
     this.#span?.abandoned(0, this.#thread.clock.monotonicMs);
@@ -472,10 +491,18 @@ export class Router implements TerminalFilter, TryListener {
     this.#retries.begin(route.retryPolicy ?? this.#options.defaultRetries, headers);
     // A retry needs the head in a later turn.
     if (this.#retries.isEnabled && !headers.retain()) return this.#stream.sendLocalReply(NO_ROOM);
+    if (route.mirrors !== undefined && !this.#stream.isUpgrade) this.#mirror(route.mirrors, headers, endStream);
     if (endStream) this.#startTimeout();
     // An upgrade request sends nothing more before its response.
     else if (this.#stream.isUpgrade && timeouts.timeoutMs > 0) this.#deadline.set(timeouts.timeoutMs);
     this.#start();
+  }
+
+  /** Begins the copies of the request. */
+  #mirror(policies: readonly MirrorPolicy<ClusterReference>[], headers: HeaderBlock, endStream: boolean): void {
+    this.#mirrors ??= new Mirrors(this.#options.calls);
+    this.#isMirrored = !endStream;
+    this.#mirrors.begin(policies, headers, this.#stream.info, endStream, this.#timeouts.timeoutMs);
   }
 
   #hashOf(policy: HashPolicy): Word64 | undefined {
