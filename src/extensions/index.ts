@@ -26,6 +26,7 @@ import { grpcJsonTranscoder } from './filters/http/grpc-json-transcoder/index.js
 import { grpcStats } from './filters/http/grpc-stats/index.js';
 import { grpcWeb } from './filters/http/grpc-web/index.js';
 import { headerMutation } from './filters/http/header-mutation/index.js';
+import { headerToMetadata } from './filters/http/header-to-metadata/index.js';
 import { healthCheck } from './filters/http/health-check/index.js';
 import { jwtAuthn } from './filters/http/jwt-authn/index.js';
 import { localRateLimit } from './filters/http/local-ratelimit/index.js';
@@ -98,6 +99,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   grpcStats,
   grpcWeb,
   headerMutation,
+  headerToMetadata,
   healthCheck,
   jwtAuthn,
   localRateLimit,

@@ -91,6 +91,7 @@ export { Runtime, type RuntimeDouble, type RuntimeFlag, type RuntimeFraction } f
 
 export { grpcStatusIn, grpcStatusOf } from '../common/grpc-status.js';
 export { type HeaderKey, knownHeader } from '../common/text/header-names.js';
+export type { Replacement } from '../common/text/regex.js';
 export { compileFullMatch } from '../common/text/regex.js';
 export { byteText } from '../http/headers/byte-text.js';
 export { requestScheme } from '../http/headers/edge/request-scheme.js';
@@ -98,8 +99,9 @@ export { grpcMessage, isGrpcRequest, isGrpcResponse } from '../http/headers/grpc
 export { BodyKind, type HeaderBlock, Method, methodOf } from '../http/headers/header-block.js';
 export { compileHeaderMutations, type HeaderMutations } from '../http/headers/header-mutations.js';
 export { isServerError } from '../http/headers/status-class.js';
+export { findCookie } from '../http/routing/hashing/cookies.js';
 export { compileHeaderRules, HeaderRule, matchesAll, matchesAny } from '../http/routing/matching/header-rule.js';
-export { compileStringMatcher, type StringRule } from '../http/routing/matching/string-rule.js';
+export { compileStringMatcher, replacementOf, type StringRule } from '../http/routing/matching/string-rule.js';
 export {
   compileValueMatcher,
   configuredMetadata,
