@@ -8,19 +8,13 @@ const LIMIT_MEMORY = 'leave it out, and limit the memory of the process with a c
 /** Keyed by the package of the extension, below `envoy.extensions`. */
 export const SUBSTITUTES: Readonly<Record<string, string>> = {
   'access_loggers.fluentd': AGENTS_SEND,
-  'access_loggers.open_telemetry': AGENTS_SEND,
   'filters.http.api_key_auth': ASK_A_SERVICE,
-  'filters.http.basic_auth': ASK_A_SERVICE,
   'filters.http.dynamic_modules': WRITE_ONE,
   'filters.http.ext_proc': WRITE_ONE,
   'filters.http.gzip': 'envoy.filters.http.compressor compresses responses',
-  'filters.http.jwt_authn': ASK_A_SERVICE,
-  'filters.http.lua': WRITE_ONE,
   'filters.http.oauth2': ASK_A_SERVICE,
   'filters.http.ratelimit': 'envoy.filters.http.local_ratelimit limits the requests of one process',
   'filters.http.wasm': WRITE_ONE,
-  'filters.network.connection_limit':
-    'the runtime value envoy.resource_limits.listener.<name>.connection_limit limits the connections of a listener',
   'filters.network.ext_authz': 'for HTTP, envoy.filters.http.ext_authz can call the service',
   'resource_monitors.cgroup_memory': LIMIT_MEMORY,
   'resource_monitors.fixed_heap': LIMIT_MEMORY,
@@ -33,8 +27,8 @@ export function substituteFor(name: string): string {
 }
 
 /**
- * Returns `envoy.extensions.filters.http.lua` for `envoy.extensions.filters.http.lua.v3.Lua`, for its package with the version,
- * and for `envoy.filters.http.lua`.
+ * Returns `envoy.extensions.filters.http.wasm` for `envoy.extensions.filters.http.wasm.v3.Wasm`, for its package with the version,
+ * and for `envoy.filters.http.wasm`.
  */
 export function packageOf(name: string): string {
   return name.replace(/\.v\d+(\..*)?$/, '').replace(/^envoy\.(?!extensions\.)/, 'envoy.extensions.');

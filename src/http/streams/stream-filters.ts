@@ -264,9 +264,7 @@ export class StreamFilters implements FilterHost {
     if (this.decode?.canReplaceRoute(filter) !== true) return;
     this.beginTurn();
     try {
-      const { route } = this.#stream;
       if (!this.#stream.findNewRoute()) return;
-      if (this.#stream.route === route) return this.continueDecoding(filter);
       this.#destroyFrom(this.#filters.indexOf(filter) + 1);
       this.#create(place + 1);
       this.encode = this.#newEncodePass();

@@ -62,7 +62,7 @@ t.test('lines go to stderr from level info on, and report the milestones of star
     'initializing epoch 0 (base id=0, hot restart version=',
     'statically linked extensions:',
     '  envoy.filters.http: ',
-    '  envoy.filters.network: envoy.filters.network.http_connection_manager',
+    '  envoy.filters.network: baton.filters.network.script',
     'loading 0 static secret(s)',
     'loading 0 cluster(s)',
     'loading 1 listener(s)',

@@ -1,7 +1,7 @@
 // Loaded into Baton before its own code (--import): an HTTP filter that calls the cluster 'service' for each request, with the
-// mistake that x-mistake names. It is configured by the message of the Lua filter.
+// mistake that x-mistake names. It is configured by messages of filters for AWS.
 
-import type { LuaLua } from '../../../../src/config/generated/api.js';
+import type { AwsRequestSigningPerRoute } from '../../../../src/config/generated/api.js';
 import { EXTENSIONS } from '../../../../src/extensions/index.js';
 import {
   HeadersStatus,
@@ -12,11 +12,11 @@ import {
 } from '../../../../src/extensions/sdk.js';
 import { partialTable } from '../../../config/partial-table.js';
 
-const TYPE = 'envoy.extensions.filters.http.lua.v3.Lua';
+const TYPE = 'envoy.extensions.filters.http.aws_request_signing.v3.AwsRequestSigningPerRoute';
 const MISTAKE = headerKey('x-mistake');
 const HOST = headerKey('host');
 
-const calling: HttpFilterExtension<LuaLua> = {
+const calling: HttpFilterExtension<AwsRequestSigningPerRoute> = {
   category: 'envoy.filters.http',
   name: 'acme.calling',
   typeUrls: [`type.googleapis.com/${TYPE}`],

@@ -11,7 +11,14 @@ const { baton, get } = await startProxy(t, {
   listeners: {
     main: managerOf([answering({ prefix: '/' }, 'here')], {
       http_filters: [
-        { name: 'calling', typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua' } },
+        {
+          name: 'calling',
+          typed_config: {
+            '@type':
+              'type.googleapis.com/envoy.extensions.filters.http.aws_request_signing.v3.AwsRequestSigningPerRoute',
+            stat_prefix: 'a',
+          },
+        },
         ROUTER_FILTER,
       ],
     }),
@@ -29,7 +36,7 @@ for (const [mistake, message] of [
 ] as const) {
   t.test(message, async (t) => {
     t.match(await get('/'), { status: 200, body: 'of the service' }, 'opens the connection');
-    await t.rejects(get('/', { headers: { 'x-mistake': mistake } }));
+    t.match(await get('/', { headers: { 'x-mistake': mistake } }), { status: 500 });
     await waitForLog(baton, message);
     t.match(await get('/'), { status: 200, body: 'of the service' });
     t.match(await baton.stats('cluster.service.upstream_'), { cx_total: 1, rq_active: 0, rq_timeout: 0 });

@@ -13,20 +13,26 @@ import {
 } from '../../harness/index.js';
 import { answering, managerOf, startProxy } from '../proxy.js';
 
-const TYPE = 'type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua';
+const TYPE = 'type.googleapis.com/envoy.extensions.filters.http.aws_request_signing.v3.AwsRequestSigningPerRoute';
 const options = {
   program: UNBUNDLED,
   nodeArgs: ['--import', new URL('./sharing-filter.js', import.meta.url).href],
 };
 const filters = new ResourceFile(tempDir(t), 'filters');
-filters.write('envoy.config.core.v3.TypedExtensionConfig', { name: 'found', typed_config: { '@type': TYPE } });
+filters.write('envoy.config.core.v3.TypedExtensionConfig', {
+  name: 'found',
+  typed_config: { '@type': TYPE, stat_prefix: 'own' },
+});
 const found = {
   name: 'found',
   config_discovery: { config_source: filters.source, type_urls: [TYPE] },
 };
 const proxy = await startProxy(t, {
   ...options,
-  listeners: { main: withFilter({ name: 'own', typed_config: { '@type': TYPE } }), discovering: withFilter(found) },
+  listeners: {
+    main: withFilter({ name: 'own', typed_config: { '@type': TYPE, stat_prefix: 'own' } }),
+    discovering: withFilter(found),
+  },
 });
 
 for (const [name, what] of [

@@ -1,17 +1,17 @@
 // Loaded into Baton before its own code (--import): an HTTP filter with counters in two scopes that share the prefix of its
-// connection manager. It is configured by the message of the Lua filter, whose stat_prefix names a further layout to request.
+// connection manager. It is configured by messages of filters for AWS, whose stat_prefix names a further layout to request.
 
-import type { LuaLua } from '../../../../src/config/generated/api.js';
+import type { AwsRequestSigningPerRoute } from '../../../../src/config/generated/api.js';
 import { EXTENSIONS } from '../../../../src/extensions/index.js';
 import { defineLayout, HeadersStatus, type HttpFilterExtension } from '../../../../src/extensions/sdk.js';
 import { partialTable } from '../../../config/partial-table.js';
 
-const TYPE = 'envoy.extensions.filters.http.lua.v3.Lua';
+const TYPE = 'envoy.extensions.filters.http.aws_request_signing.v3.AwsRequestSigningPerRoute';
 const Seen = defineLayout({ seen: 'counter', seen_bytes: 'histogram_bytes' });
 const Passed = defineLayout({ passed: 'counter' });
 const Other = defineLayout({ other: 'counter' });
 
-const sharing: HttpFilterExtension<LuaLua> = {
+const sharing: HttpFilterExtension<AwsRequestSigningPerRoute> = {
   category: 'envoy.filters.http',
   name: 'acme.sharing',
   typeUrls: [`type.googleapis.com/${TYPE}`],

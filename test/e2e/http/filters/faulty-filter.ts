@@ -1,19 +1,19 @@
 // Loaded into Baton before its own code (--import): an HTTP filter with a mistake in the function that its configuration names.
-// It is configured by the messages of the Lua filter.
+// It is configured by messages of filters for AWS.
 
-import type { LuaLua } from '../../../../src/config/generated/api.js';
+import type { AwsRequestSigningPerRoute } from '../../../../src/config/generated/api.js';
 import type { AnyExtension, HttpFilterExtension } from '../../../../src/extensions/factories.js';
 import { EXTENSIONS } from '../../../../src/extensions/index.js';
 import { partialTable } from '../../../config/partial-table.js';
 
-export const FILTER_TYPE = 'envoy.extensions.filters.http.lua.v3.Lua';
-export const ROUTE_TYPE = 'envoy.extensions.filters.http.lua.v3.LuaPerRoute';
+export const FILTER_TYPE = 'envoy.extensions.filters.http.aws_request_signing.v3.AwsRequestSigningPerRoute';
+export const ROUTE_TYPE = 'envoy.extensions.filters.http.aws_lambda.v3.Config';
 
-const faulty: HttpFilterExtension<LuaLua> = {
+const faulty: HttpFilterExtension<AwsRequestSigningPerRoute> = {
   category: 'envoy.filters.http',
   name: 'acme.faulty',
   typeUrls: [`type.googleapis.com/${FILTER_TYPE}`, `type.googleapis.com/${ROUTE_TYPE}`],
-  implemented: partialTable({ [FILTER_TYPE]: { stat_prefix: true }, [ROUTE_TYPE]: { name: true } }),
+  implemented: partialTable({ [FILTER_TYPE]: { stat_prefix: true }, [ROUTE_TYPE]: { arn: true } }),
   clusters(config) {
     if (failsIn(config) === 'clusters') throw new TypeError('a mistake');
     return [];
@@ -40,7 +40,7 @@ const faulty: HttpFilterExtension<LuaLua> = {
 };
 
 function failsIn(config: unknown): string | undefined {
-  return (config as LuaLua).stat_prefix;
+  return (config as AwsRequestSigningPerRoute).stat_prefix;
 }
 
 (EXTENSIONS as AnyExtension[]).push(faulty as AnyExtension);

@@ -30,7 +30,7 @@ const FAULTS: Record<string, RegExp> = {
 
 for (const [callback, message] of Object.entries(FAULTS)) {
   t.test(`a mistake in ${callback}() of a filter is reported with its position`, async (t) => {
-    const route = { '@type': `type.googleapis.com/${ROUTE_TYPE}`, name: 'a' };
+    const route = { '@type': `type.googleapis.com/${ROUTE_TYPE}`, arn: 'a' };
     const perFilter = callback === 'compileRouteConfig' ? { typed_per_filter_config: { faulty: route } } : {};
     const baton = await startBaton(t, {
       program: UNBUNDLED,

@@ -128,7 +128,7 @@ for (const [where, script] of Object.entries({
     t.not(closed, 'open');
     t.notMatch(text, /\n0\r\n/, 'it does not look complete');
     t.match(await proxy.logged(request), /^200 scripted - 0 [36]$/);
-    t.same(changes(await proxy.counters(), before), { '2xx': 1, tx_reset: 1 });
+    t.same(changes(await proxy.counters(), before), { '2xx': 1, rx_reset: 1, tx_reset: 1 });
   });
 }
 

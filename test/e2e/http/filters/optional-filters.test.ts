@@ -14,7 +14,7 @@ import {
 import { runBaton } from '../../process/command-line/run.js';
 import { answering, managerOf, startProxy } from '../proxy.js';
 
-const LUA = { '@type': 'type.googleapis.com/envoy.extensions.filters.http.lua.v3.Lua' };
+const WASM = { '@type': 'type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm' };
 const TYPED_STRUCT = 'type.googleapis.com/xds.type.v3.TypedStruct';
 const FOREIGN = { '@type': TYPED_STRUCT, type_url: 'type.googleapis.com/foo.Bar', value: { a: 1 } };
 const WRAPPER = 'type.googleapis.com/envoy.config.route.v3.FilterConfig';
@@ -27,10 +27,10 @@ const manager = (filters: Config[], route: Config = {}): Config =>
 
 t.test('optional filters that this build does not have are left out, with a warning and a count', async (t) => {
   const missing = [
-    optional('script', { typed_config: LUA }),
+    optional('script', { typed_config: WASM }),
     optional('own', { typed_config: FOREIGN }),
     optional('envoy.filters.http.wasm'),
-    optional('off', { typed_config: LUA, disabled: true }),
+    optional('off', { typed_config: WASM, disabled: true }),
   ];
   const ofRoute = {
     own: { '@type': WRAPPER, is_optional: true, config: FOREIGN },
@@ -70,7 +70,7 @@ t.test('an optional filter that this build has must be valid', async (t) => {
 });
 
 t.test('a chain must not end with a filter that is left out', async (t) => {
-  const http_filters = [optional('script', { typed_config: LUA })];
+  const http_filters = [optional('script', { typed_config: WASM })];
   const listener = httpListener('main', 0, { ...managerOf([answering({ prefix: '/' }, 'x')]), http_filters });
   const config = bootstrap({ listeners: [listener], clusters: [] });
   const { code, stderr } = await runBaton(t, { config, args: ['--mode', 'validate'] });
@@ -82,7 +82,7 @@ t.test('a listener of a management server with such a filter is acknowledged', a
   const plane = await startControlPlane(t);
   const port = await freePort();
   plane.set('cluster', []);
-  plane.set('listener', [httpListener('front', port, manager([optional('script', { typed_config: LUA })]))]);
+  plane.set('listener', [httpListener('front', port, manager([optional('script', { typed_config: WASM })]))]);
   const baton = await startBaton(t, {
     args: ['-l', 'warning'],
     config: bootstrap({ listeners: [], clusters: [plane.cluster()], extra: plane.ads('delta') }),

@@ -1,12 +1,12 @@
 // Loaded into Baton before its own code (--import): HTTP filters that follow the script of each request. They are configured by
-// the message of the Lua filter, whose stat_prefix is the name of the filter.
+// messages of filters for AWS, whose stat_prefix is the name of the filter.
 //
 // x-script (JSON) of a request is what the filters do in their callbacks, and x-id is the request's name, under which its
 // events are recorded. Requests to the filter named 'control' read the events, or have a filter do something later.
 
 import { setImmediate } from 'node:timers/promises';
 import { noHeaderNeeds } from '../../../../src/access-log/formats/format.js';
-import type { LuaLua } from '../../../../src/config/generated/api.js';
+import type { AwsRequestSigningPerRoute } from '../../../../src/config/generated/api.js';
 import type {
   AccessLoggerExtension,
   AnyExtension,
@@ -27,7 +27,7 @@ import { Timer } from '../../../../src/io/time/timing-wheel.js';
 import { getLogger } from '../../../../src/log/logger.js';
 import { partialTable } from '../../../config/partial-table.js';
 
-export const FILTER_TYPE = 'envoy.extensions.filters.http.lua.v3.Lua';
+export const FILTER_TYPE = 'envoy.extensions.filters.http.aws_request_signing.v3.AwsRequestSigningPerRoute';
 
 /** Type of an access logger that throws. */
 export const LOGGER_TYPE = 'envoy.extensions.access_loggers.wasm.v3.WasmAccessLog';
@@ -257,9 +257,9 @@ class ControlFilter implements HttpFilter {
   }
 }
 
-const scripted: HttpFilterExtension<LuaLua> = {
+const scripted: HttpFilterExtension<AwsRequestSigningPerRoute> = {
   category: 'envoy.filters.http',
-  name: 'envoy.filters.http.lua',
+  name: 'acme.scripted',
   typeUrls: [`type.googleapis.com/${FILTER_TYPE}`],
   implemented: partialTable({ [FILTER_TYPE]: { stat_prefix: true } }),
   createOnWorker({ stat_prefix: name = '' }, context) {
