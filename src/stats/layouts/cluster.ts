@@ -156,6 +156,9 @@ export const MessageSizeStats = defineLayout({
   upstream_rs_body_size: 'histogram_bytes',
 });
 
+/** Scope `cluster.<name>.upstream.proxyprotocol.`, only for clusters that send the PROXY protocol. It stays 0: longer TLVs are refused. */
+export const ProxyProtocolStats = defineLayout({ v2_tlvs_exceed_max_length: 'counter' });
+
 /** Scope `cluster.<name>.outlier_detection.`, only for clusters with outlier detection. */
 export const OutlierDetectionStats = defineLayout({
   ejections_enforced_total: 'counter',

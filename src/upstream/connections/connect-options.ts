@@ -28,5 +28,7 @@ export const NO_CONNECT_OPTIONS: ConnectOptions = { alpn: new Uint8Array(), trai
 export function connectionTraits(authority: string | undefined, client: ClientEnds | undefined): ConnectionTraits {
   if (client === undefined) return { key: authority ?? '', authority, client };
   const { localText, remoteText } = client;
-  return { key: `${remoteText} ${localText} ${authority ?? ''}`, authority, client: { localText, remoteText } };
+  // No address or name has a NUL byte.
+  const key = `${remoteText}\0${localText}\0${authority ?? ''}`;
+  return { key, authority, client: { localText, remoteText } };
 }

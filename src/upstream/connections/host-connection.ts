@@ -148,6 +148,8 @@ export abstract class HostConnection implements ConnectionHandler {
   /** Called after a failed connect, after ended(). `detail` is the transport's error, '' after a timeout. */
   protected abstract connectFailed(failure: PoolFailure, detail: string): void;
   protected abstract received(offset: number, length: number): void;
+  /** Called when the host has half-closed. */
+  protected abstract hostEnded(): void;
   /** Called when the host ended the connection, after ended(). */
   protected abstract broken(): void;
   /** Called when the connection has closed. Releases what the subclass holds. */
@@ -174,6 +176,11 @@ export abstract class HostConnection implements ConnectionHandler {
         ? at.upstream_cx_destroy_remote_with_active_rq
         : at.upstream_cx_destroy_local_with_active_rq;
     this.stats.increment(side);
+  }
+
+  /** Ends a connect in which an exception was thrown. A no-op afterwards. */
+  protected abandonConnect(): void {
+    if (this.#state === State.Connecting) this.#connectFailed(PoolFailure.ConnectFailed, 'internal error');
   }
 
   /** Resets the connection. */
@@ -248,7 +255,13 @@ export abstract class HostConnection implements ConnectionHandler {
 
   onData(offset: number, length: number): void {
     this.stats.addBytes(ClusterStats.at.upstream_cx_rx_bytes_total, length);
-    this.received(offset, length);
+    if (this.#state === State.Connecting) this.#refused();
+    else this.received(offset, length);
+  }
+
+  onEnd(): void {
+    if (this.#state === State.Connecting) this.#refused();
+    else this.hostEnded();
   }
 
   onReset(errno: number, step: ConnectStep): void {
@@ -257,7 +270,6 @@ export abstract class HostConnection implements ConnectionHandler {
     this.#connectFailed(failure, connectFailureText(this.#cluster.spec, errno, step));
   }
 
-  abstract onEnd(): void;
   abstract onBlocked(): void;
   abstract onDrained(): void;
   abstract onFault(): void;
@@ -270,6 +282,11 @@ export abstract class HostConnection implements ConnectionHandler {
   }
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Called when the host sends or ends before TLS has begun, which follows a header of the PROXY protocol. */
+  #refused(): void {
+    this.onHandshakeFailed('');
+  }
 
   #connectFailed(failure: PoolFailure, detail: string): void {
     const { at } = ClusterStats;

@@ -220,22 +220,24 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     if (!this.isClosed) super.onReset(errno, step);
   }
 
-  onEnd(): void {
+  protected hostEnded(): void {
     this.hasHostEnded = true;
     // Data received before the end may still wait for the client: the codec calls onEnded() when all of it is consumed.
     this.#codec!.end();
   }
 
+  /** Before the connection is ready, only a header of the PROXY protocol can wait. */
   onBlocked(): void {
-    this.#codec!.blocked();
+    this.#codec?.blocked();
   }
 
   onDrained(): void {
-    this.#codec!.drained();
+    this.#codec?.drained();
   }
 
   onFault(): void {
-    this.close();
+    if (this.isConnected) this.close();
+    else this.abandonConnect();
   }
 
   protected broken(): void {

@@ -174,7 +174,7 @@ export class UpstreamSocket extends HostConnection {
     this.#events.upstreamData(offset, length);
   }
 
-  onEnd(): void {
+  protected hostEnded(): void {
     this.#events.upstreamEnded();
   }
 

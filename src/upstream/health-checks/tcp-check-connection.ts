@@ -41,7 +41,7 @@ export class TcpCheckConnection extends HostConnection {
     this.#events.received(offset, length);
   }
 
-  onEnd(): void {
+  protected hostEnded(): void {
     this.#events.lost('it has closed the connection');
   }
 

@@ -2,7 +2,7 @@
 
 import { createServer, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import type { Test } from 'tap';
+import t, { type Test } from 'tap';
 import { Authority } from '../harness/certificates.js';
 import { besideEnvoy } from '../harness/envoy.js';
 import {
@@ -132,7 +132,11 @@ besideEnvoy('each client has connections of its own, which begin with its addres
       t.equal(opening.subarray(0, expected.length).toString('hex'), expected.toString('hex'));
       t.equal(opening.subarray(expected.length, expected.length + 5).toString(), 'GET /', 'the request follows');
     }
-    await baton.waitForStats({ [`cluster.${name}.upstream_cx_total`]: 2, [`cluster.${name}.upstream_rq_total`]: 4 });
+    await baton.waitForStats({
+      [`cluster.${name}.upstream_cx_total`]: 2,
+      [`cluster.${name}.upstream_rq_total`]: 4,
+      [`cluster.${name}.upstream.proxyprotocol.v2_tlvs_exceed_max_length`]: 0,
+    });
     host.received.length = 0;
   }
 });
@@ -195,4 +199,13 @@ besideEnvoy('health checks have no client: the header names the connection itsel
     t.equal(opening.subarray(0, expected.length).toString('hex'), expected.toString('hex'), version);
     t.equal(opening.subarray(expected.length, expected.length + 10).toString(), 'GET /check');
   }
+});
+
+t.test('a header in a header is refused: only the outer one would be sent, and no TLS', async (t) => {
+  const tls = clientTls({ validation_context: trustedCa(root) });
+  const { transport_socket } = proxied({ version: 'V2' }, tls) as { transport_socket: Config };
+  const cluster = staticCluster('host', 1, proxied({ version: 'V1' }, transport_socket));
+  const baton = await startBaton(t, { wait: 'spawned', config: bootstrap({ listeners: [], clusters: [cluster] }) });
+  t.not((await baton.exited).code, 0);
+  t.match(baton.stderr, /transport_socket: a connection begins with one header/);
 });

@@ -68,6 +68,22 @@ besideEnvoy('auto_sni: the host of the request is the server name, and selects t
   }
 });
 
+besideEnvoy('a server name that is too long fails the connection, and no other one', async (t, program) => {
+  const host = await startNegotiatingHost(t, server);
+  const cluster = staticCluster('own', host.port, { transport_socket: clientTls(), ...named({ auto_sni: true }) });
+  const proxy = await startProxy(t, {
+    ...program,
+    listeners: { main: managerOf([routeTo({ prefix: '/' }, 'own')]) },
+    clusters: [cluster],
+  });
+  const get = async (name: string) => (await proxy.get('/', { headers: { host: name } })).status;
+  const long = `${'label.'.repeat(42)}test`;
+  t.equal(await get(long.slice(-255)), 200);
+  t.equal(await get(`a${long}`.slice(-256)), 503);
+  t.equal(await get('a.test'), 200);
+  t.equal(host.sockets.length, 2);
+});
+
 besideEnvoy('auto_san_validation: the certificate must have the name of the request', async (t, program) => {
   const host = await startNegotiatingHost(t, server);
   const log = `${tempDir(t)}/log`;

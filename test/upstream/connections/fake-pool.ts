@@ -27,6 +27,8 @@ export class FakePool {
   exhausted: LimitKind | undefined;
   /** How often the pool has reported that it is empty. */
   emptied = 0;
+  /** What connections begin with; undefined: they are plain. */
+  hostTransport: object | undefined;
   /** An error for connect() to throw. */
   connectError: Error | undefined;
   /** The id of the last connection. */
@@ -41,6 +43,7 @@ export class FakePool {
         return this.lastId;
       },
       close: (id) => void handlers.delete(id),
+      send: () => {},
       serials: { next: () => this.lastId } as Transport['serials'],
       endsInTurn: () => false,
     };
@@ -53,7 +56,7 @@ export class FakePool {
       thread: { transport, memory, clock, wheel: this.wheel },
       spec: { name: 'api', connectTimeoutMs: 5000, idleTimeoutMs: 3_600_000, http1: DEFAULT_HTTP1_OPTIONS },
       stats: this.stats,
-      transportOf: () => undefined,
+      transportOf: () => this.hostTransport,
       poolEmptied: () => this.emptied++,
       limits: {
         tryAcquire: (kind: LimitKind) => kind !== this.exhausted && ++held[kind]! > 0,
@@ -82,6 +85,7 @@ class CountedScope {
     this.#values[index] = (this.#values[index] ?? 0) - 1;
   }
   record(): void {}
+  addBytes(): void {}
 
   value(name: string): number {
     return this.#values[this.#at[name]!] ?? 0;

@@ -2,6 +2,7 @@
 
 import t from 'tap';
 import { ConnectStep } from '../../../src/io/shim.js';
+import type { ConnectionHandler } from '../../../src/io/transport/connection-handler.js';
 import { LimitKind } from '../../../src/upstream/limits.js';
 import { FakePool, NotedRequest } from './fake-pool.js';
 
@@ -92,3 +93,36 @@ t.test('a pool reports that it is empty when its only request is refused', (t) =
   t.equal(played.emptied, 1, 'clients may make any number of pools');
   t.end();
 });
+
+/** A header of the PROXY protocol, then TLS. */
+const PROXIED_TLS = {
+  namesClient: true,
+  opening: () => Buffer.from('PROXY UNKNOWN\r\n'),
+  tls: { begin: () => ({ failed: () => '' }) },
+};
+
+for (const [what, act] of [
+  ['data', (handler) => handler.onData(0, 1)],
+  ['the end', (handler) => handler.onEnd()],
+  ['an exception', (handler) => handler.onFault(new Error('a defect'))],
+] as readonly (readonly [string, (handler: ConnectionHandler) => void])[]) {
+  t.test(`${what} between the header of the PROXY protocol and TLS fails the connect`, (t) => {
+    const fake = new FakePool();
+    fake.hostTransport = PROXIED_TLS;
+    const { handlers, held, pool, stats } = fake;
+    const requests = [new NotedRequest(), new NotedRequest()];
+    pool.start(requests[0]!);
+    handlers.get(1)!.onConnected();
+    handlers.get(1)!.onBlocked();
+    handlers.get(1)!.onDrained();
+    t.equal(requests[0]!.outcome, 'waits');
+    act(handlers.get(1)!);
+    t.equal(requests[0]!.outcome, 'failed');
+    t.ok(pool.isEmpty);
+    t.equal(held[LimitKind.Connections], 0);
+    t.equal(stats.value('upstream_cx_connect_fail'), 1);
+    pool.start(requests[1]!);
+    t.ok(handlers.has(2), 'the next request gets a connection of its own');
+    t.end();
+  });
+}

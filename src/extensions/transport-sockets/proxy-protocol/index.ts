@@ -23,7 +23,10 @@ export const upstreamProxyProtocol: NamedExtension = {
     },
   },
   validate(config, report) {
-    const { added_tlvs: tlvs = [] } = (config as ProxyProtocolUpstreamTransport).config ?? {};
+    const { config: header, transport_socket: inner } = config as ProxyProtocolUpstreamTransport;
+    if (inner?.typed_config?.['@type'].endsWith(`/${MESSAGE}`))
+      report('transport_socket', 'a connection begins with one header: use TLS or raw_buffer here');
+    const { added_tlvs: tlvs = [] } = header ?? {};
     let bytes = 0;
     for (const [index, { format_string: format, value = '' }] of tlvs.entries()) {
       const at = `config.added_tlvs[${index}]`;

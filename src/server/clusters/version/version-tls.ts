@@ -3,6 +3,7 @@
 import { upstreamHttpOptions } from '../../../config/fields/http-options.js';
 import { upstreamTransport } from '../../../config/fields/upstream-transport.js';
 import type { Cluster, ProxyProtocolConfig, UpstreamTlsContext } from '../../../config/generated/api.js';
+import { ProxyProtocolStats } from '../../../stats/layouts/cluster.js';
 import type { TlsContexts } from '../../../tls/tls-contexts.js';
 import type { ClusterTls, ClusterTransport, ProxyHeaderSpec, RequestNames } from '../../../upstream/cluster-config.js';
 import { encodeTlv } from '../../../upstream/connections/proxy-header.js';
@@ -23,8 +24,10 @@ export function clusterTransports(
     config.transport_socket,
     ...(config.transport_socket_matches ?? []).map((match) => match.transport_socket),
   ];
-  return sockets.map((socket) => {
-    const { proxyProtocol, tls } = upstreamTransport(socket);
+  const transports = sockets.map(upstreamTransport);
+  if (transports.some(({ proxyProtocol }) => proxyProtocol !== undefined))
+    resources.addScope('upstream.proxyprotocol.', ProxyProtocolStats);
+  return transports.map(({ proxyProtocol, tls }) => {
     if (proxyProtocol === undefined && tls === undefined) return null;
     return {
       tls: tls && clusterTls(config, tls, resources, contexts, init),
