@@ -28,7 +28,7 @@ import {
 import { NameType } from './certificate-names.js';
 import type { NameRule, PeerRules } from './peer-rules.js';
 import type { TlsSecrets } from './secrets/context-secrets.js';
-import { type ReadSource, sourceReader } from './source-reader.js';
+import { type ReadSource, readSource } from './source-reader.js';
 import { readSystemRoots } from './system-roots.js';
 
 /**
@@ -39,7 +39,7 @@ export function serverSettings(
   context: DownstreamTlsContext,
   secrets: TlsSecrets,
   serverNames: readonly string[],
-  read: ReadSource = sourceReader(),
+  read: ReadSource = readSource,
 ): TlsContextSettings {
   const settings = commonSettings(context.common_tls_context ?? {}, secrets, true, read);
   const verifies = secrets.validation !== undefined;
@@ -74,7 +74,7 @@ export function serverSettings(
 export function clientSettings(
   context: UpstreamTlsContext,
   secrets: TlsSecrets,
-  read: ReadSource = sourceReader(),
+  read: ReadSource = readSource,
 ): TlsContextSettings {
   const settings = commonSettings(context.common_tls_context ?? {}, secrets, false, read);
   return {

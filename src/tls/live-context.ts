@@ -3,7 +3,6 @@
 
 import { BatonError, messageOf } from '../common/errors/errors.js';
 import { shownName } from '../common/text/shown.js';
-import { readDataSource } from '../config/fields/data-source.js';
 import { isFileSource } from '../config/fields/file-of-source.js';
 import type { Secret } from '../config/generated/api.js';
 import type { NativeShim, TlsContextSettings } from '../io/shim.js';
@@ -24,12 +23,14 @@ import {
 } from './secrets/context-secrets.js';
 import type { PreparedContext, SecretDiscovery, SecretUse } from './secrets/secret-discovery.js';
 import type { SharedTicketKeys } from './shared-ticket-keys.js';
+import type { ReadSource } from './source-reader.js';
 
 const logger = getLogger('config');
 
 /** What a context is made of, apart from its secrets. */
 export interface ContextRecipe extends SecretConfig {
   readonly isServer: boolean;
+  readonly read: ReadSource;
   /** Throws BatonError for a file that cannot be read. */
   settings(secrets: TlsSecrets): TlsContextSettings;
 }
@@ -179,7 +180,7 @@ export class LiveContext {
     }
     try {
       if (secrets.ticketKeys !== undefined) {
-        const keys = (secrets.ticketKeys.keys ?? []).map((source) => readDataSource(source));
+        const keys = (secrets.ticketKeys.keys ?? []).map((source) => this.#recipe.read(source));
         shim.setTicketKeys(Buffer.concat(keys), number);
       } else if (settings.hasTickets) ticketKeys.require();
       const certificates = contextCertificates(shim, secrets, settings);

@@ -3,12 +3,14 @@
 
 import { readDataSource } from '../config/fields/data-source.js';
 import type { DataSource } from '../config/generated/api.js';
+import { namedSecrets, type SecretConfig } from './secrets/context-secrets.js';
 
 /** Returns the data of a source. Throws BatonError if it cannot be read. */
 export type ReadSource = (source: DataSource) => Buffer;
 
-/** Returns a reader for one context. */
-export function sourceReader(): ReadSource {
+/** Returns a reader for one context. It keeps contents only if a source may deliver another version of a secret. */
+export function sourceReader(context: SecretConfig): ReadSource {
+  if (namedSecrets(context).every(({ config }) => config.sds_config === undefined)) return readSource;
   const contents = new Map<string, Buffer>();
   return (source) => {
     const { filename } = source;
@@ -20,4 +22,8 @@ export function sourceReader(): ReadSource {
     }
     return bytes;
   };
+}
+
+export function readSource(source: DataSource): Buffer {
+  return readDataSource(source);
 }

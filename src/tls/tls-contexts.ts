@@ -55,16 +55,18 @@ export class TlsContexts {
    * CONFIG_UNREADABLE for files.
    */
   server(context: DownstreamTlsContext, serverNames: readonly string[], owner: ContextOwner): TlsContextUse {
-    const read = sourceReader();
+    const config = { common: context.common_tls_context ?? {}, tickets: context };
+    const read = sourceReader(config);
     const settings: ContextRecipe['settings'] = (secrets) => serverSettings(context, secrets, serverNames, read);
-    return this.#make({ isServer: true, common: context.common_tls_context ?? {}, tickets: context, settings }, owner);
+    return this.#make({ isServer: true, ...config, read, settings }, owner);
   }
 
   /** Throws as server() does. */
   client(context: UpstreamTlsContext, owner: ContextOwner): TlsContextUse {
-    const read = sourceReader();
+    const config = { common: context.common_tls_context ?? {} };
+    const read = sourceReader(config);
     const settings: ContextRecipe['settings'] = (secrets) => clientSettings(context, secrets, read);
-    return this.#make({ isServer: false, common: context.common_tls_context ?? {}, settings }, owner);
+    return this.#make({ isServer: false, ...config, read, settings }, owner);
   }
 
   /** The ticket keys for a child process; undefined without any. */

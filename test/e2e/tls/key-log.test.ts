@@ -66,6 +66,15 @@ besideEnvoy('only the keys of connections within the ranges are written', async 
   for (const name of ['other_local', 'other_remote']) t.same(labels(join(directory, name)), [], name);
 });
 
+besideEnvoy('a range that no address is in is refused', async (t, program) => {
+  const remote_address_range = [{ address_prefix: '10.0.0', prefix_len: 8 }];
+  const tls = serverTls([server], { key_log: { path: join(tempDir(t), 'keys'), remote_address_range } });
+  const config = bootstrap({ listeners: [httpsListener('main', tls, MANAGER)], clusters: [] });
+  const baton = await startBaton(t, { ...program, wait: 'spawned', config });
+  t.not((await baton.exited).code, 0);
+  t.match(baton.stderr, "invalid ip/mask combo '10.0.0/8'");
+});
+
 besideEnvoy('the keys of hosts are written', async (t, program) => {
   const path = join(tempDir(t), 'keys');
   const host = await startSecureHost(t, server, (_request, response) => void response.end('host'));

@@ -1,5 +1,6 @@
 // TLS secrets from resource files (SDS), and from the files that they name.
 
+import { randomBytes } from 'node:crypto';
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
@@ -96,10 +97,15 @@ besideEnvoy('another version of a secret does not read the files of its context 
   writeFileSync(authority, root.certificate);
   const secret = new SecretFile(directory, 'server');
   secret.set({ tls_certificate: tlsCertificate(first) });
+  const tickets = join(directory, 'tickets');
+  writeFileSync(tickets, randomBytes(80));
   const validation_context = { trusted_ca: { filename: authority } };
-  const baton = await startBaton(t, { ...program, config: discoveringListener(secret.config, { validation_context }) });
+  const session_ticket_keys = { keys: [{ filename: tickets }] };
+  const config = discoveringListener(secret.config, { validation_context }, { session_ticket_keys });
+  const baton = await startBaton(t, { ...program, config });
   const port = await baton.listenerPort('main');
   writeFileSync(authority, 'half of a certificate');
+  writeFileSync(tickets, 'half of a key');
   secret.set({ tls_certificate: tlsCertificate(second) });
   await waitForName(t, port, 'second.test');
   t.equal((await httpsGet(port, { ca, servername: 'second.test', cert: first.chain, key: first.key })).status, 200);

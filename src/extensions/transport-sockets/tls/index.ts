@@ -3,6 +3,7 @@
 // The engine is in the native shim; src/tls makes its contexts, and listeners and connections to hosts use them.
 
 import type { CommonTlsContext, DownstreamTlsContext, UpstreamTlsContext } from '../../../config/generated/api.js';
+import { ipRange } from '../../../io/addresses/ip-range.js';
 import { loadShim, type TlsContextSettings } from '../../../io/shim.js';
 import { engineMistake } from '../../../tls/context-mistake.js';
 import { clientSettings, serverSettings } from '../../../tls/context-settings.js';
@@ -28,6 +29,7 @@ export const downstreamTls: NamedExtension = {
       report('common_tls_context', 'a server needs a certificate: set tls_certificates');
       return;
     }
+    checkKeyLog(common, report);
     if (!checkValidation(common, report)) return;
     check(report, () => serverSettings(context, inlineSecrets({ common }), []));
   },
@@ -46,10 +48,22 @@ export const upstreamTls: NamedExtension = {
       report('common_tls_context', 'a client presents one certificate: leave the others out');
       return;
     }
+    checkKeyLog(common, report);
     if (!checkValidation(common, report)) return;
     check(report, () => clientSettings(context, inlineSecrets({ common })));
   },
 };
+
+/** Reports ranges that no address is in: without ranges, the keys of all connections would be written. */
+function checkKeyLog({ key_log: log = {} }: CommonTlsContext, report: Report): void {
+  for (const field of ['local_address_range', 'remote_address_range'] as const) {
+    for (const [index, { address_prefix: prefix = '', prefix_len: bits = 0 }] of (log[field] ?? []).entries()) {
+      if (ipRange(prefix, bits) !== undefined) continue;
+      const at = `common_tls_context.key_log.${field}[${index}].address_prefix`;
+      report(at, `invalid ip/mask combo '${prefix}/${bits}'`);
+    }
+  }
+}
 
 /** Returns false after reporting a context that must not be used. A combined one is checked when its secret is known. */
 function checkValidation({ validation_context: context }: CommonTlsContext, report: Report): boolean {
