@@ -1,9 +1,10 @@
-// What a load report says about the hosts of a cluster: counts since the previous report, by priority and locality.
+// What a load report says about a cluster and its hosts: counts since the previous report, by priority and locality.
 
 import { type Address, AddressKind } from '../../io/addresses/address.js';
 import { Kind } from '../../stats/layout.js';
-import { HostStats } from '../../stats/layouts/cluster.js';
+import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
 import type { StatsStore } from '../../stats/store.js';
+import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { KnownHost } from '../../upstream/hosts/host-directory.js';
 
 /** Hosts counted in one step: about a millisecond's work. */
@@ -14,35 +15,56 @@ export interface ReportedCluster {
   readonly spec: { readonly name: string };
   /** '' when not set. */
   readonly edsServiceName: string;
+  /** With ClusterStats. */
+  readonly scope: ScopeRef;
   readonly hosts: readonly KnownHost[];
 }
 
-/** Counters of a host. */
-interface Counts {
-  success: number;
-  error: number;
-  issued: number;
+/** The counters of a host: successful requests, failed ones, and all. Those of a cluster: dropped requests. */
+type Counters = readonly number[];
+
+/** What reports have shown of a host or cluster. */
+interface Known {
+  /** Counters at the previous report that was sent. */
+  readonly reported: Counters;
+  /** Counters at the report with this number. */
+  readonly last: Counters;
+  readonly report: number;
 }
 
 export class HostLoads {
   readonly #store: StatsStore;
-  /** Counters at the previous report. */
-  readonly #reported = new WeakMap<KnownHost, Counts>();
+  /** By host, and by the scope of clusters. */
+  readonly #known = new WeakMap<object, Known>();
+  /** Number of the current report, and of the last one that was sent. */
+  #report = 0;
+  #sent = 0;
 
   constructor(store: StatsStore) {
     this.#store = store;
   }
 
-  /** Begins to count the hosts: the next report does not include what they have counted before. Yields between batches. */
-  *skip(hosts: readonly KnownHost[]): Generator<void, void> {
+  /** Begins to count a cluster: the next report does not include what it has counted before. Yields between batches of hosts. */
+  *skip({ hosts, scope }: ReportedCluster): Generator<void, void> {
+    this.#reset(scope, this.#dropped(scope));
     for (const [index, host] of hosts.entries()) {
-      this.#take(host);
+      this.#reset(host, this.#requests(host));
       if (index % BATCH === BATCH - 1) yield;
     }
   }
 
+  /** Begins a report. If the previous one was given up, this one includes its counts. */
+  begin(): void {
+    this.#report = this.#sent + 1;
+  }
+
+  /** Called when the report was sent. */
+  sent(): void {
+    this.#sent = this.#report;
+  }
+
   /**
-   * Returns the envoy.config.endpoint.v3.ClusterStats since the previous report, or since skip(), as plain data. Localities and
+   * Returns the envoy.config.endpoint.v3.ClusterStats since the previous report that was sent, or since skip(), as plain data. Localities and
    * hosts without any requests are left out.
    */
   *report(cluster: ReportedCluster, showsEndpoints: boolean): Generator<void, object> {
@@ -52,7 +74,8 @@ export class HostLoads {
       const key = JSON.stringify([priority, locality.region, locality.zone, locality.subZone]);
       let load = localities.get(key);
       if (load === undefined) localities.set(key, (load = new LocalityLoad(host, showsEndpoints)));
-      load.add(host, this.#take(host), this.#store.totalAt(host.scope, HostStats.at.rq_active, Kind.Gauge));
+      const counted = this.#take(host, this.#requests(host));
+      load.add(host, counted, this.#store.totalAt(host.scope, HostStats.at.rq_active, Kind.Gauge));
       if (index % BATCH === BATCH - 1) yield;
     }
     const upstream_locality_stats = [...localities.values()].flatMap((load) => load.stats ?? []);
@@ -60,24 +83,34 @@ export class HostLoads {
       cluster_name: cluster.spec.name,
       cluster_service_name: cluster.edsServiceName,
       upstream_locality_stats,
+      total_dropped_requests: this.#take(cluster.scope, this.#dropped(cluster.scope))[0]!,
     };
   }
 
-  /** Returns what the host has counted since the previous call. */
-  #take(host: KnownHost): Counts {
-    const now: Counts = {
-      success: this.#store.totalAt(host.scope, HostStats.at.rq_success, Kind.Counter),
-      error: this.#store.totalAt(host.scope, HostStats.at.rq_error, Kind.Counter),
-      issued: this.#store.totalAt(host.scope, HostStats.at.rq_total, Kind.Counter),
-    };
-    const before = this.#reported.get(host);
-    this.#reported.set(host, now);
-    if (before === undefined) return now;
-    return {
-      success: now.success - before.success,
-      error: now.error - before.error,
-      issued: now.issued - before.issued,
-    };
+  #requests({ scope }: KnownHost): Counters {
+    const { rq_error, rq_success, rq_total } = HostStats.at;
+    return [rq_success, rq_error, rq_total].map((at) => this.#store.totalAt(scope, at, Kind.Counter));
+  }
+
+  /** As in Envoy: requests that a circuit breaker or the maintenance mode has refused. */
+  #dropped(scope: ScopeRef): Counters {
+    const { upstream_rq_active_overflow, upstream_rq_maintenance_mode, upstream_rq_pending_overflow } = ClusterStats.at;
+    let dropped = 0;
+    for (const at of [upstream_rq_active_overflow, upstream_rq_maintenance_mode, upstream_rq_pending_overflow])
+      dropped += this.#store.totalAt(scope, at, Kind.Counter);
+    return [dropped];
+  }
+
+  #reset(key: object, now: Counters): void {
+    this.#known.set(key, { reported: now, last: now, report: this.#sent });
+  }
+
+  /** Returns what was counted since the previous report that was sent. */
+  #take(key: object, now: Counters): Counters {
+    const before = this.#known.get(key);
+    const reported = before === undefined ? [] : before.report <= this.#sent ? before.last : before.reported;
+    this.#known.set(key, { reported, last: now, report: this.#report });
+    return now.map((count, index) => Math.max(0, count - (reported[index] ?? 0)));
   }
 }
 
@@ -94,7 +127,7 @@ class LocalityLoad {
     this.#endpoints = showsEndpoints ? [] : undefined;
   }
 
-  add({ endpoint }: KnownHost, { error, issued, success }: Counts, active: number): void {
+  add({ endpoint }: KnownHost, [success = 0, error = 0, issued = 0]: Counters, active: number): void {
     if (success + error + issued + active === 0) return;
     this.#success += success;
     this.#error += error;

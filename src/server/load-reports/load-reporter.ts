@@ -49,11 +49,19 @@ export interface LoadReporterOptions {
 }
 
 /** A LoadStatsResponse; numbers of 64 bits are numbers. */
-interface Request {
+interface LoadStatsResponse {
   readonly clusters?: readonly string[];
   readonly send_all_clusters?: boolean;
   readonly load_reporting_interval?: { readonly seconds?: number; readonly nanos?: number };
   readonly report_endpoint_granularity?: boolean;
+}
+
+/** What the service has requested. */
+interface Requested {
+  /** The names of the clusters, which may not exist yet; undefined: all. */
+  readonly names: ReadonlySet<string> | undefined;
+  readonly intervalMs: number;
+  readonly showsEndpoints: boolean;
 }
 
 export class LoadReporter {
@@ -65,10 +73,12 @@ export class LoadReporter {
   readonly #loads: HostLoads;
   readonly #scope: ScopeRef;
   readonly #stats: Scope;
-  /** What the service has requested last. */
-  #requested: Request = {};
-  /** The requested clusters, with the monotonic ms of their previous report. */
+  /** Undefined before the first response of the service. */
+  #requested: Requested | undefined;
+  /** The requested clusters that exist, with the monotonic ms of their previous report. */
   #measured = new Map<string, number>();
+  /** Those of them whose earlier counts are to be left out. */
+  readonly #added = new Set<string>();
   #call: GrpcCall | undefined;
   #retry: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -145,65 +155,71 @@ export class LoadReporter {
   #receive(message: Buffer): void {
     const type = this.#types[RESPONSE];
     try {
-      this.#requested = type.toObject(type.decode(message), { longs: Number }) as Request;
+      this.#requested = requestedBy(type.toObject(type.decode(message), { longs: Number }) as LoadStatsResponse);
     } catch (error) {
       return this.#lose(`an unreadable response: ${messageOf(error)}`);
     }
     this.#stats.increment(LoadReporterStats.at.requests);
-    this.#measure();
-    this.#schedule();
+    this.#beginInterval(this.#requested);
+    void this.#inTurns(this.#skipAdded());
   }
 
-  /** Begins to measure the clusters that were not requested before. */
-  #measure(): void {
-    const { clusters: active } = this.#options;
-    const { clusters = [], send_all_clusters: all = false } = this.#requested;
+  /** Selects the clusters of the next report: some may be new, and others removed. */
+  #beginInterval({ intervalMs, names }: Requested): void {
     const before = this.#measured;
-    const added: ReportedCluster[] = [];
+    const nowMs = monotonicMs();
     this.#measured = new Map();
-    for (const name of all ? active.keys() : clusters) {
-      const cluster = active.get(name);
-      if (cluster === undefined) continue;
-      if (!before.has(name)) added.push(cluster);
-      this.#measured.set(name, before.get(name) ?? monotonicMs());
+    for (const name of this.#options.clusters.keys()) {
+      if (names?.has(name) === false) continue;
+      const sinceMs = before.get(name);
+      if (sinceMs === undefined) this.#added.add(name);
+      this.#measured.set(name, sinceMs ?? nowMs);
     }
-    void this.#inTurns(this.#skip(added));
-  }
-
-  *#skip(clusters: readonly ReportedCluster[]): Generator<void, void> {
-    for (const { hosts } of clusters) yield* this.#loads.skip(hosts);
-  }
-
-  #schedule(): void {
-    const { nanos = 0, seconds = 0 } = this.#requested.load_reporting_interval ?? {};
-    const ms = Math.min(MAX_TIMER_MS, Math.max(MIN_INTERVAL_MS, seconds * 1000 + nanos / 1e6));
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#guard(() => this.#report()), ms);
+    this.#timer = setTimeout(() => this.#guard(() => this.#report()), intervalMs);
+  }
+
+  *#skipAdded(): Generator<void, void> {
+    for (const name of this.#added) {
+      const cluster = this.#options.clusters.get(name);
+      if (cluster !== undefined) yield* this.#loads.skip(cluster);
+      this.#added.delete(name);
+    }
   }
 
   /** Sends what was counted since the previous report, and begins the next interval. The first report may have nothing to say. */
   #report(): void {
     if (this.#call === undefined) return;
-    if (this.#call.queuedBytes > MAX_QUEUED_BYTES) this.#schedule();
+    const isBlocked = this.#call.queuedBytes > MAX_QUEUED_BYTES;
+    if (isBlocked && this.#requested !== undefined) this.#beginInterval(this.#requested);
     else void this.#inTurns(this.#send(this.#call));
   }
 
+  /** If other work replaces this one, nothing counts as reported. */
   *#send(call: GrpcCall): Generator<void, void> {
+    yield* this.#skipAdded();
+    this.#loads.begin();
+    const showsEndpoints = this.#requested?.showsEndpoints ?? false;
+    const reportedMs = new Map<string, number>();
     const writer = protobuf.Writer.create();
     for (const [name, sinceMs] of this.#measured) {
       const cluster = this.#options.clusters.get(name);
       if (cluster === undefined) continue;
       const nowMs = monotonicMs();
-      this.#measured.set(name, nowMs);
-      const stats = yield* this.#loads.report(cluster, this.#requested.report_endpoint_granularity ?? false);
+      reportedMs.set(name, nowMs);
+      const stats = yield* this.#loads.report(cluster, showsEndpoints);
       const type = this.#types[CLUSTER_STATS];
       const message = type.fromObject({ ...stats, load_report_interval: durationOf(nowMs - sinceMs) });
       writer.uint32(CLUSTER_STATS_TAG).bytes(type.encode(message).finish());
       yield;
     }
     call.write(Buffer.concat([this.#head, writer.finish()]));
+    this.#loads.sent();
+    for (const [name, ms] of reportedMs) this.#measured.set(name, ms);
     this.#stats.increment(LoadReporterStats.at.responses);
-    if (this.#measured.size > 0) this.#schedule();
+    if (this.#requested === undefined) return;
+    this.#beginInterval(this.#requested);
+    yield* this.#skipAdded();
   }
 
   /** Does the work in steps, unless other work replaces it. A failure is reported, and ends the stream, which is opened again. */
@@ -228,6 +244,16 @@ export class LoadReporter {
     this.#options.failed(`internal error: the ${this.#name} are ended`, error);
     this.#lose(messageOf(error));
   }
+}
+
+function requestedBy(response: LoadStatsResponse): Requested {
+  const { clusters = [], load_reporting_interval: interval = {}, send_all_clusters: all = false } = response;
+  const { nanos = 0, seconds = 0 } = interval;
+  return {
+    names: all ? undefined : new Set(clusters),
+    intervalMs: Math.min(MAX_TIMER_MS, Math.max(MIN_INTERVAL_MS, seconds * 1000 + nanos / 1e6)),
+    showsEndpoints: response.report_endpoint_granularity ?? false,
+  };
 }
 
 function durationOf(ms: number): { seconds: number; nanos: number } {

@@ -14,11 +14,16 @@ import {
   startUpstream,
   staticCluster,
   type Teardown,
+  tempDir,
   waitFor,
 } from '../harness/index.js';
 import { type ClusterLoad, type Load, type LoadService, startLoadService } from './load-service.js';
+import { ResourceFile } from './resource-file.js';
+
+const CLUSTER = 'envoy.config.cluster.v3.Cluster';
 
 const INTERVAL = { nanos: 200_000_000 };
+const FULL = { circuit_breakers: { thresholds: [{ max_pending_requests: 0 }] } };
 
 interface Rig {
   readonly baton: BatonProcess;
@@ -26,7 +31,7 @@ interface Rig {
   readonly get: (path: string) => Promise<number>;
 }
 
-async function start(t: Teardown, program: ProxyProgram): Promise<Rig> {
+async function start(t: Teardown, program: ProxyProgram, more: Config = {}): Promise<Rig> {
   const service = await startLoadService(t);
   const upstream = await startUpstream(t, (request, response) => {
     response.statusCode = request.url === '/500' ? 500 : 200;
@@ -35,7 +40,7 @@ async function start(t: Teardown, program: ProxyProgram): Promise<Rig> {
   const a = staticCluster('a', upstream.port);
   const [endpoints] = (a['load_assignment'] as { endpoints: Config[] }).endpoints;
   endpoints!['locality'] = { region: 'r', zone: 'z', sub_zone: 's' };
-  const routes = ['b', 'a'].map((cluster) => ({
+  const routes = ['b', 'full', 'a'].map((cluster) => ({
     match: { prefix: cluster === 'a' ? '/' : `/${cluster}` },
     route: { cluster },
   }));
@@ -46,8 +51,14 @@ async function start(t: Teardown, program: ProxyProgram): Promise<Rig> {
       listeners: [
         httpListener('main', 0, { route_config: { virtual_hosts: [{ name: 'v', domains: ['*'], routes }] } }),
       ],
-      clusters: [a, staticCluster('b', 1), staticCluster('lrs', service.port, HTTP2_CLUSTER)],
+      clusters: [
+        a,
+        staticCluster('b', 1),
+        staticCluster('full', 1, FULL),
+        staticCluster('lrs', service.port, HTTP2_CLUSTER),
+      ],
       extra: {
+        ...more,
         node: { id: 'n', cluster: 'c' },
         cluster_manager: {
           load_stats_config: {
@@ -117,6 +128,18 @@ besideEnvoy('the service chooses clusters, and gets what their hosts count', asy
   await baton.waitForStats({ 'load_reporter.requests': 1, 'load_reporter.errors': 0 });
 });
 
+besideEnvoy('requests that a circuit breaker refuses are reported as dropped', async (t, program) => {
+  const { get, service } = await start(t, program);
+  t.equal(await get('/full'), 503);
+  service.request({ clusters: ['full'], load_reporting_interval: INTERVAL });
+  await waitFor(() => ofCluster(service.reports, 'full').length > 0);
+  t.strictSame([await get('/full'), await get('/full')], [503, 503]);
+  const dropped = () =>
+    ofCluster(service.reports, 'full').reduce((sum, { total_dropped_requests: count = 0 }) => sum + count, 0);
+  await waitFor(() => dropped() >= 2, { what: 'the dropped requests' });
+  t.equal(dropped(), 2, 'each once, and none of before');
+});
+
 besideEnvoy('all clusters, with their endpoints', async (t, program) => {
   const { get, service } = await start(t, program);
   service.request({ send_all_clusters: true, report_endpoint_granularity: true, load_reporting_interval: INTERVAL });
@@ -141,6 +164,21 @@ besideEnvoy('an ended stream is opened again, and loses no count', async (t, pro
   await waitFor(() => service.heads.length === 2);
   await waitFor(() => sums(service, 'a').total_successful_requests === 1);
 });
+
+for (const request of [{ clusters: ['late'] }, { send_all_clusters: true }]) {
+  besideEnvoy(`a cluster that is added later is reported: ${Object.keys(request)}`, async (t, program) => {
+    const file = new ResourceFile(tempDir(t), 'clusters');
+    file.write(CLUSTER);
+    const { service } = await start(t, program, { dynamic_resources: { cds_config: file.source } });
+    service.request({ ...request, load_reporting_interval: INTERVAL });
+    await waitFor(() => service.reports.length > 2);
+    t.strictSame(ofCluster(service.reports, 'late'), []);
+    file.write(CLUSTER, staticCluster('late', 1));
+    await waitFor(() => ofCluster(service.reports, 'late').length > 1);
+    file.write(CLUSTER);
+    await waitFor(() => (service.reports.at(-1)!.cluster_stats ?? []).every((stats) => stats.cluster_name !== 'late'));
+  });
+}
 
 t.test('an unreadable response, and an interval of nothing', async (t) => {
   const { baton, service } = await start(t, { command: undefined });

@@ -25,6 +25,7 @@ export interface ClusterLoad {
     readonly priority?: number;
     readonly upstream_endpoint_stats?: readonly (Load & { readonly address: object })[];
   })[];
+  readonly total_dropped_requests?: number;
   readonly load_report_interval: { readonly seconds?: number; readonly nanos?: number };
 }
 

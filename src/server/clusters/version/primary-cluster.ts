@@ -4,6 +4,7 @@
 import type { Cluster } from '../../../config/generated/api.js';
 import type { SensitiveValue } from '../../../config/schema/sensitive.js';
 import { ClusterStats } from '../../../stats/layouts/cluster.js';
+import type { ScopeRef } from '../../../stats/thread-stats.js';
 import type { TlsContexts } from '../../../tls/tls-contexts.js';
 import { type ClusterSpec, clusterSpec, discoverySpec } from '../../../upstream/cluster-config.js';
 import type { ClusterSnapshot } from '../../../upstream/cluster-snapshot.js';
@@ -127,9 +128,14 @@ export class PrimaryCluster {
     return this.#resources.shared.directory.hosts;
   }
 
+  /** The scope of the cluster's stats. */
+  get scope(): ScopeRef {
+    return this.#resources.shared.scope;
+  }
+
   /** Prefix of the cluster's stats. */
   get statPrefix(): string {
-    return this.#resources.shared.scope.prefix;
+    return this.scope.prefix;
   }
 
   /** '' when not set; the cluster's name is used then. */
