@@ -83,6 +83,8 @@ export class RestSource implements Subscription {
   /** The watcher has got an update or fetchTimedOut(). */
   #isNotified = false;
   #isClosed = false;
+  /** The last warning, which is not repeated before the next success: a server may fail several times a second. */
+  #warned = '';
 
   /** `api` has passed its checks. The watcher is never called before this returns. */
   constructor(request: SubscriptionRequest, api: ApiConfigSource, options: RestSourceOptions) {
@@ -202,15 +204,20 @@ export class RestSource implements Subscription {
   #failed(reason: string): void {
     if (this.#isClosed) return;
     this.#stats.failure();
-    logger.warning(`REST update for ${this.#path} failed: ${reason}`);
+    this.#warn(`REST update for ${this.#path} failed: ${reason}`);
     this.#schedule();
   }
 
   #reject(details: string): void {
     this.#stats.rejected();
-    logger.warning(`REST config for ${this.#path} rejected: ${details}`);
+    this.#warn(`REST config for ${this.#path} rejected: ${rejectionText([{ name: '', details }])}`);
     this.#schedule();
     this.#proceedWithout();
+  }
+
+  #warn(text: string): void {
+    if (text !== this.#warned) logger.warning(text);
+    this.#warned = text;
   }
 
   async #deliver(content: ReadFile): Promise<void> {
@@ -235,10 +242,11 @@ export class RestSource implements Subscription {
     const rejected = [...bad, ...rejections];
     if (rejected.length === 0) {
       this.#version = version;
+      this.#warned = '';
       return this.#stats.success(version, performance.now() - beganMs);
     }
     this.#stats.rejected();
-    logger.warning(`REST config for ${this.#path} rejected: ${rejectionText(rejected)}`);
+    this.#warn(`REST config for ${this.#path} rejected: ${rejectionText(rejected)}`);
   }
 
   #fetchTimedOut(): void {

@@ -207,3 +207,24 @@ t.test('endless and odd responses harm nobody', async (t) => {
   await exceeds(baton, 'cluster_manager.cds.update_rejected', 0);
   t.notMatch(baton.stderr, /\[critical\]/);
 });
+
+t.test('a failure that repeats is logged once, and a rejection in few lines', async (t) => {
+  const path = '/v3/discovery:clusters';
+  const { baton, management } = await start(t, { command: undefined }, (server) => {
+    server.answer(path, (response) => void response.writeHead(500).end());
+    return { dynamic_resources: { cds_config: source() } };
+  });
+  await exceeds(baton, 'cluster_manager.cds.update_failure', 3);
+  const failures = () => baton.stderr.split('REST update for').length - 1;
+  t.equal(failures(), 1);
+  const fields = Object.fromEntries(Array.from({ length: 300 }, (_, index) => [`field_${index}`, 'x'.repeat(100)]));
+  management.answer(path, json({ version_info: '1', ...fields }));
+  await exceeds(baton, 'cluster_manager.cds.update_rejected', 2);
+  const text = baton.stderr.slice(baton.stderr.indexOf('REST config for'));
+  t.equal(text.split('REST config for').length - 1, 1);
+  t.ok(text.length < 8192, `${text.length} characters`);
+  management.answer(path, json({ version_info: '2', resources: [] }));
+  await exceeds(baton, 'cluster_manager.cds.update_success', 0);
+  management.answer(path, (response) => void response.writeHead(500).end());
+  await waitFor(() => failures() === 2, { what: 'the next failure in the log' });
+});
