@@ -72,6 +72,8 @@ interface SockaddrRange {
 export interface DownstreamHandler extends ConnectionHandler {
   /** The number of active requests; 0 for protocols without requests. */
   readonly activeRequests: number;
+  /** Called when a TLS handshake, which begins after the filter chain has accepted the connection, has finished. */
+  onSecured?(): void;
   /** Called at the end of the drain time: a connection that no response can end closes now, in an orderly way. */
   onDrainEnd?(): void;
   /** Called when the listener is removed: ends the connection now, in any state. */

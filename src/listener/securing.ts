@@ -46,6 +46,7 @@ export class SecuringConnection implements ConnectionHandler {
     if (this.#connection.isClosed) return;
     this.#connection.security = this.#handshake.secured(transport, id, this.#connection);
     transport.setHandler(id, this.#handler);
+    this.#handler.onSecured?.();
   }
 
   onHandshakeFailed(reasons: string): void {

@@ -254,6 +254,10 @@ export class FilterRun implements DownstreamHandler, ConnectionFilters, StageOwn
 
   onConnected(): void {}
 
+  onSecured(): void {
+    this.#handler?.onSecured?.();
+  }
+
   onBlocked(): void {
     this.#handler?.onBlocked();
   }

@@ -1,7 +1,10 @@
 // The network filters echo, direct_response, connection_limit and local_ratelimit. The expected results are those of Envoy 1.40.
 
+import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import t from 'tap';
+import { Authority } from '../harness/certificates.js';
 import { besideEnvoy, type ProxyProgram } from '../harness/envoy.js';
 import {
   type BatonProcess,
@@ -13,7 +16,9 @@ import {
   type Teardown,
   tempDir,
   waitFor,
+  withDeadline,
 } from '../harness/index.js';
+import { secureConnection, serverTls } from '../tls/contexts.js';
 
 const FORMAT = '%RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS% %BYTES_RECEIVED% %BYTES_SENT%\n';
 const ECHO = filter('echo.v3.Echo');
@@ -42,7 +47,12 @@ interface Proxy {
 }
 
 /** Starts the program with listeners that have these filters. */
-async function start(t: Teardown, program: ProxyProgram, listeners: Record<string, Config[]>): Promise<Proxy> {
+async function start(
+  t: Teardown,
+  program: ProxyProgram,
+  listeners: Record<string, Config[]>,
+  transport_socket?: Config,
+): Promise<Proxy> {
   const logs = tempDir(t);
   const baton = await startBaton(t, {
     ...program,
@@ -54,7 +64,7 @@ async function start(t: Teardown, program: ProxyProgram, listeners: Record<strin
         stat_prefix: name,
         address: { socket_address: { address: '127.0.0.1', port_value: 0 } },
         access_log: [fileAccessLog(join(logs, name), FORMAT)],
-        filter_chains: [{ filters }],
+        filter_chains: [{ filters, ...(transport_socket && { transport_socket }) }],
       })),
     }),
   });
@@ -96,6 +106,31 @@ besideEnvoy('direct_response answers and closes, whatever the client sends', asy
   t.match(await (await connect('file')).readToEnd(), { text: large, closed: 'end' });
   t.match(await (await connect('none')).readToEnd(), { text: '', closed: 'end' });
   t.strictSame(await logged('none', 1), ['- direct_response 0 0']);
+});
+
+// Envoy closes such a connection before its handshake.
+t.test('direct_response answers behind TLS when the handshake has finished', async (t) => {
+  const program = { command: undefined };
+  const root = await Authority.create();
+  const server = await root.issue({ names: ['server.test'] });
+  const answering = filter('direct_response.v3.Config', { response: { inline_string: 'hello\n' } });
+  const { baton } = await start(
+    t,
+    program,
+    {
+      plain: [answering],
+      limited: [limit({ max_connections: 9 }), answering],
+    },
+    serverTls([server]),
+  );
+  for (const name of ['plain', 'limited']) {
+    const port = await baton.listenerPort(name);
+    const socket = await secureConnection(t, port, { ca: root.certificate });
+    const parts: Buffer[] = [];
+    socket.on('data', (part: Buffer) => parts.push(part));
+    await withDeadline(once(socket, 'end'), 'the end');
+    t.equal(Buffer.concat(parts).toString(), 'hello\n');
+  }
 });
 
 besideEnvoy('connection_limit counts the connections of all workers', async (t, program) => {

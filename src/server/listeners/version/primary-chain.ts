@@ -67,11 +67,12 @@ export class PrimaryChain implements PublishedItem {
           factoryStats: scopes.scope(factoryPrefix(listener), TlsFactoryStats),
           waitFor: (name, isLocal) => init.add(name, isLocal),
         });
-      this.#part = parts.create(config, init);
       this.#words = words;
       this.#counts = allocateCounts(config, extensions, words);
+      this.#part = parts.create(config, init);
     } catch (error) {
       this.#tls?.release();
+      if (this.#counts !== undefined) words.retireListener(this.#counts, 0);
       this.scopes.discard();
       throw error;
     }

@@ -3,12 +3,15 @@
 import type { DirectResponseConfig } from '../../../../config/generated/api.js';
 import {
   type DownstreamConnection,
+  type DownstreamHandler,
   readDataSource,
   reportMistakes,
   type TerminalNetworkFilterExtension,
 } from '../../../sdk.js';
 
 const MESSAGE = 'envoy.extensions.filters.network.direct_response.v3.Config';
+/** It is sent in one piece, for which a worker has blocks of a little more. */
+const MAX_RESPONSE_BYTES = 8 * 1024 * 1024;
 
 export const directResponse: TerminalNetworkFilterExtension<DirectResponseConfig> = {
   category: 'envoy.filters.network',
@@ -17,12 +20,16 @@ export const directResponse: TerminalNetworkFilterExtension<DirectResponseConfig
   isTerminal: true,
   implemented: { [MESSAGE]: { response: true } },
   validate(config, report) {
-    reportMistakes(report, '', () => responseOf(config));
+    reportMistakes(report, '', () => {
+      if (responseOf(config).length > MAX_RESPONSE_BYTES) report('response', 'it is larger than 8 MiB');
+    });
   },
   createOnWorker(config) {
     const response = responseOf(config);
     return {
       accept(connection) {
+        const isSecuring = connection.chain.isTls && connection.security === undefined;
+        if (isSecuring) return new SecuredAnswer(connection, response);
         answer(connection, response);
         return undefined;
       },
@@ -46,4 +53,39 @@ function answer(connection: DownstreamConnection, response: Uint8Array): void {
   memory.bytes.set(response, offset);
   connection.send(offset, response.length);
   connection.close(0);
+}
+
+/** Answers a client when its TLS handshake has finished: before, the response would be sent in the clear. */
+class SecuredAnswer implements DownstreamHandler {
+  readonly activeRequests = 0;
+  readonly #connection: DownstreamConnection;
+  readonly #response: Uint8Array;
+
+  constructor(connection: DownstreamConnection, response: Uint8Array) {
+    this.#connection = connection;
+    this.#response = response;
+  }
+
+  onSecured(): void {
+    answer(this.#connection, this.#response);
+  }
+
+  onReset(): void {
+    this.#connection.close(0);
+  }
+
+  onListenerGone(): void {
+    this.#connection.close(0);
+  }
+
+  onFault(): void {
+    this.#connection.reset();
+  }
+
+  /** No-ops: nothing is received or sent before the answer. */
+  onConnected(): void {}
+  onData(): void {}
+  onEnd(): void {}
+  onBlocked(): void {}
+  onDrained(): void {}
 }
