@@ -59,6 +59,7 @@ export { readRegularFile } from '../common/files/regular-file.js';
 export { onDemand } from '../common/package/on-demand.js';
 export { releaseNumber } from '../common/package/version.js';
 export { onOneLine, shownName } from '../common/text/shown.js';
+export { utf8Length } from '../common/text/utf8.js';
 export { durationMs } from '../common/time/duration.js';
 export { readDataSource } from '../config/fields/data-source.js';
 export { errorStatus } from '../config/fields/http-status.js';

@@ -2,7 +2,7 @@
 
 import { isUtf8 } from 'node:buffer';
 import type { Json, Struct } from '../../config/generated/api.js';
-import { type FilterStateObject, ProtobufWriter } from '../sdk.js';
+import { type FilterStateObject, ProtobufWriter, utf8Length } from '../sdk.js';
 
 /** Levels of a structure; deeper ones are left out. */
 const MAX_DEPTH = 64;
@@ -15,8 +15,14 @@ const innermost = new ProtobufWriter();
 /** Writes text with one character per byte unless it is empty. As in Envoy, '!' replaces bytes that are not UTF-8. */
 export function writeText(to: ProtobufWriter, field: number, text: string): void {
   if (text === '') return;
-  for (let i = 0; i < text.length; i++) if (text.charCodeAt(i) > 127) return to.bytes(field, utf8Of(text));
+  for (let i = 0; i < text.length; i++)
+    if (text.charCodeAt(i) > 127) return to.bytes(field, utf8Of(Buffer.from(text, 'latin1')));
   to.string(field, text);
+}
+
+/** Does the same as writeText() for bytes. */
+export function writeBytesAsText(to: ProtobufWriter, field: number, bytes: Uint8Array): void {
+  if (bytes.length > 0) to.bytes(field, isUtf8(bytes) ? bytes : utf8Of(Buffer.from(bytes)));
 }
 
 /** Writes an entry of a map of strings. */
@@ -119,21 +125,13 @@ function listOf(list: readonly Json[], depth: number): ProtobufWriter {
   return message;
 }
 
-/** Returns the bytes of text with one character per byte, as UTF-8. */
-function utf8Of(text: string): Uint8Array {
-  const bytes = Buffer.from(text, 'latin1');
+/** Makes bytes UTF-8, in place. */
+function utf8Of(bytes: Uint8Array): Uint8Array {
   if (isUtf8(bytes)) return bytes;
   for (let at = 0; at < bytes.length; ) {
-    const length = sequenceLength(bytes, at);
+    const length = utf8Length(bytes, at);
     if (length === 0) bytes[at++] = INVALID;
     else at += length;
   }
   return bytes;
-}
-
-/** Returns the length of the valid sequence at `at`; 0 if there is none. */
-function sequenceLength(bytes: Uint8Array, at: number): number {
-  const first = bytes[at]!;
-  const length = first < 0x80 ? 1 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-  return isUtf8(bytes.subarray(at, at + length)) && at + length <= bytes.length ? length : 0;
 }

@@ -1,7 +1,8 @@
 // ext_authz: bodies, changes that rules forbid, decisions that are only observed, and settings of routes.
 
+import t from 'tap';
 import { besideEnvoy } from '../../harness/envoy.js';
-import { httpRequest, logLines, startUpstream, waitFor } from '../../harness/index.js';
+import { connectRaw, httpRequest, logLines, startUpstream, waitFor } from '../../harness/index.js';
 import { FILTER, startAuthzProxy, startAuthzService } from './ext-authz-service.js';
 
 const DENIED = {
@@ -57,6 +58,9 @@ besideEnvoy('the service receives the body, or as much of it as the settings all
       partial: {
         filter: { with_request_body: { max_request_bytes: 10, allow_partial_message: true, pack_as_bytes: true } },
       },
+      raw: {
+        filter: { with_request_body: { max_request_bytes: 10, allow_partial_message: true }, encode_raw_headers: true },
+      },
     },
   );
   const last = () => questions.at(-1)!.request.http;
@@ -75,7 +79,14 @@ besideEnvoy('the service receives the body, or as much of it as the settings all
   t.same(last().raw_body?.toString(), 'x'.repeat(10));
   t.equal(last().body, undefined);
   t.match(await httpRequest(ports['partial']!, '/denied', body(200_000)), { status: 401 });
-  await baton.waitForStats({ 'http.whole.ext_authz.ok': 4, 'http.partial.ext_authz.ok': 1 });
+  await httpRequest(ports['raw']!, '/', body(20));
+  const partial = last().header_map!.headers.find(({ key }) => key === 'x-envoy-auth-partial-body');
+  t.equal(partial?.raw_value.toString(), 'true');
+  await httpRequest(ports['whole']!, '/', { method: 'POST', body: Buffer.from('a\xffb', 'latin1') });
+  t.equal(last().body, 'a!b', 'a service could not decode a text that is not UTF-8');
+  await httpRequest(ports['whole']!, '/few', { method: 'POST', body: Buffer.from('abé') });
+  t.equal(last().body, 'ab!', 'nor one that is cut off within a character');
+  await baton.waitForStats({ 'http.whole.ext_authz.ok': 6, 'http.partial.ext_authz.ok': 1 });
 });
 
 besideEnvoy('the service receives metadata, labels and raw fields', async (t, program) => {
@@ -301,6 +312,10 @@ besideEnvoy('an HTTP service receives the body, and its fields become metadata',
         ],
       },
       override: { filter: { http_service: { ...http_service, path_override: '/fixed?a=b' } } },
+      ruled: { filter: { http_service, decoder_header_mutation_rules: { disallow_all: true } } },
+      strict: {
+        filter: { http_service, decoder_header_mutation_rules: { disallow_all: true, disallow_is_error: true } },
+      },
     },
   );
   t.match(await httpRequest(ports['main']!, '/', body(10)), { status: 200, body: /"body":"x{10}"/ });
@@ -315,6 +330,42 @@ besideEnvoy('an HTTP service receives the body, and its fields become metadata',
     logLines(log).map((line) => line.split(' ').at(-1)),
     ['2', '2', '2', '2'],
   );
+  const ruled = await httpRequest(ports['ruled']!, '/');
+  t.same([ruled.status, echoed(ruled.body).headers['x-new']], [200, undefined]);
+  t.equal((await httpRequest(ports['strict']!, '/')).status, 500);
+});
+
+t.test('a body that has not ended is partial, even if the service has all of it so far', async (t) => {
+  const { port: authz, questions } = await startAuthzService(t, ANSWERS);
+  const filter = { with_request_body: { max_request_bytes: 5, allow_partial_message: true } };
+  const { ports } = await startAuthzProxy(t, { command: undefined }, { authz }, { main: { filter } });
+  const client = await connectRaw(t, ports['main']!);
+  client.write('POST / HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n\r\n5\r\nabcde\r\n');
+  await waitFor(() => questions.length === 1, { what: 'a question' });
+  t.match(questions[0]!.request.http, { body: 'abcde', headers: { 'x-envoy-auth-partial-body': 'true' } });
+  client.write('1\r\nf\r\n0\r\n\r\n');
+  t.match(await client.readUntil('"body":"abcdef"'), /^HTTP\/1.1 200 /);
+});
+
+t.test('a request that asks for an upgrade has a body too, which the host gets in any case', async (t) => {
+  const { port: authz, questions } = await startAuthzService(t, ANSWERS);
+  const routes = [
+    { match: { prefix: '/' }, route: { cluster: 'host', upgrade_configs: [{ upgrade_type: 'websocket' }] } },
+  ];
+  const filter = { with_request_body: { max_request_bytes: 5 } };
+  const { ports } = await startAuthzProxy(t, { command: undefined }, { authz }, { main: { filter, routes } });
+  const ask = async (path: string, body: string) => {
+    const client = await connectRaw(t, ports['main']!);
+    const fields = `host: a\r\nconnection: upgrade\r\nupgrade: websocket\r\ncontent-length: ${body.length}`;
+    client.write(`POST ${path} HTTP/1.1\r\n${fields}\r\n\r\n${body}`);
+    return (await client.readUntil('\r\n')).split(' ')[1];
+  };
+  t.equal(await ask('/', 'abcde'), '200');
+  t.match(questions[0]!.request.http, { body: 'abcde', headers: { 'x-envoy-auth-partial-body': 'false' } });
+  t.equal(await ask('/denied', 'abc'), '401');
+  t.equal(await ask('/', 'abcdef'), '413');
+  t.equal(await ask('/', ''), '200');
+  t.equal(questions.at(-1)!.request.http.body, undefined);
 });
 
 besideEnvoy('a route can have a service of its own', async (t, program) => {

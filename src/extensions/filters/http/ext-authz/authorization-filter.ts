@@ -11,6 +11,7 @@ import {
   type HttpFilter,
   headerKey,
   type LocalReply,
+  Method,
   ResponseFlag,
   type Scope,
   type StreamControl,
@@ -93,7 +94,10 @@ export abstract class AuthorizationFilter implements HttpFilter {
     const { body } = this.request;
     this.headers = headers;
     this.#target = (this.stream.route()?.cluster as ClusterReference | undefined)?.current;
-    if (body !== undefined && !endStream && !headers.upgrade) this.#bodyWait = new BodyWait(this.stream, body);
+    // An upgrade may have a body, which the host gets with the request: it does not end the stream.
+    const length = headers.upgrade ? headers.contentLength : Number.POSITIVE_INFINITY;
+    const hasBody = !endStream && length > 0 && headers.method !== Method.Connect;
+    if (body !== undefined && hasBody) this.#bodyWait = new BodyWait(this.stream, body, length);
     else this.#ask(undefined);
     return HeadersStatus.StopIteration;
   }

@@ -3,6 +3,7 @@
 import type { Metadata } from '../../../../config/generated/api.js';
 import {
   writeAddress,
+  writeBytesAsText,
   writeMapMessage,
   writeMapText,
   writeNumber,
@@ -114,15 +115,17 @@ function writeRequest(rules: CheckRules, { body, head, info }: CheckedRequest): 
   // Unique among the requests of this worker.
   http.string(1, String(++lastId));
   http.string(2, head.methodText());
-  if (rules.sendsRawFields) writeRawFields(fieldsOf(rules, head, scheme, path));
-  else for (const [name, value] of fieldsOf(rules, head, scheme, path)) writeMapText(http, 3, name, value);
-  if (body !== undefined && !rules.sendsRawFields) writeMapText(http, 3, PARTIAL_BODY, String(body.isPartial));
+  const fields = fieldsOf(rules, head, scheme, path);
+  if (body !== undefined) fields.set(PARTIAL_BODY, String(body.isPartial));
+  if (rules.sendsRawFields) writeRawFields(fields);
+  else for (const [name, value] of fields) writeMapText(http, 3, name, value);
   writeText(http, 4, path);
   writeText(http, 5, head.get(HOST) ?? '');
   writeText(http, 6, scheme);
   writeNumber(http, 9, info.bytesReceived);
   writeText(http, 10, PROTOCOL_NAMES[info.protocol]!);
-  if (body !== undefined && body.bytes.length > 0) http.bytes(body.isBinary ? 12 : 11, body.bytes);
+  if (body?.isBinary === false) writeBytesAsText(http, 11, body.bytes);
+  else if (body !== undefined && body.bytes.length > 0) http.bytes(12, body.bytes);
   part.clear();
   writeTimestamp(part, 1, info.startRealtimeMs);
   part.message(2, http);
@@ -130,7 +133,7 @@ function writeRequest(rules: CheckRules, { body, head, info }: CheckedRequest): 
 }
 
 /** Returns the values by lower-case names. Those of one name are joined by commas as in Envoy, and cookies so that each is kept. */
-function fieldsOf(rules: CheckRules, head: HeaderBlock, scheme: string, path: string): ReadonlyMap<string, string> {
+function fieldsOf(rules: CheckRules, head: HeaderBlock, scheme: string, path: string): Map<string, string> {
   const fields = new Map<string, string>();
   const add = (name: string, value: string) => {
     if (UNSENT.has(name) || rules.notSent?.takeName(name) === true || rules.sent?.takeName(name) === false) return;

@@ -19,6 +19,7 @@ import {
   type Struct,
   shownName,
 } from '../../../sdk.js';
+import { type MutationRules, Verdict } from '../../common/mutation-rules.js';
 import {
   AuthorizationFilter,
   type CommonRules,
@@ -54,6 +55,8 @@ export interface ExtAuthzRules extends CommonRules {
   readonly toClientOnSuccess: NameRules | undefined;
   /** Fields of the response that become dynamic metadata. */
   readonly toMetadata: NameRules | undefined;
+  /** Decide which fields of the upstream request may change; undefined: all. */
+  readonly mutations: MutationRules | undefined;
 }
 
 /** The changes that an allowing response makes. */
@@ -79,7 +82,7 @@ export class ExtAuthzFilter extends AuthorizationFilter implements HttpCallReque
   /** Undefined: the service gets no body. */
   #isPartial: boolean | undefined;
   #metadata: Struct | undefined;
-  /** The changes in the head of an allowing response. They apply when the response is complete. */
+  /** The changes in the head of an allowing response, which apply when it is complete; undefined: one of them is forbidden. */
   #approval: Approval | undefined;
   /** Fields of the authorization response for the client: for the denial, or for the host's response. */
   #forClient: readonly Field[] = NO_FIELDS;
@@ -166,13 +169,14 @@ export class ExtAuthzFilter extends AuthorizationFilter implements HttpCallReque
   }
 
   #allow(): void {
-    const { removed, toClient, toHost, toHostAppended } = this.#approval!;
+    this.takeMetadata(this.#metadata, true);
+    if (this.#approval === undefined) return this.refuse(false);
+    const { removed, toClient, toHost, toHostAppended } = this.#approval;
     for (const { key, value } of toHost) this.headers.set(key, value);
     for (const field of toHostAppended) append(this.headers, field);
     // Last, so that this also removes fields that the service has set.
     for (const key of removed) this.headers.remove(key);
     this.#forClient = toClient;
-    this.takeMetadata(this.#metadata, true);
     this.allowed([...toHost, ...toHostAppended].map(({ key }) => key.name).concat(removed.map(({ name }) => name)));
   }
 
@@ -202,13 +206,32 @@ export function addAll(headers: HeaderBlock, fields: readonly Field[]): void {
   for (const { key, value } of fields) headers.add(key, value);
 }
 
-function approvalOf(answer: HeaderBlock, rules: ExtAuthzRules): Approval {
-  return {
-    removed: removedBy(answer),
-    toHost: fieldsMatching(answer, rules.toHost),
-    toHostAppended: fieldsMatching(answer, rules.toHostAppended),
-    toClient: fieldsMatching(answer, rules.toClientOnSuccess),
-  };
+/** Returns the permitted changes; undefined: there is one that is an error. */
+function approvalOf(answer: HeaderBlock, rules: ExtAuthzRules): Approval | undefined {
+  const { mutations } = rules;
+  const nameOf = ({ key }: Field) => key.name;
+  const toHost = permitted(fieldsMatching(answer, rules.toHost), nameOf, false, mutations);
+  const toHostAppended = permitted(fieldsMatching(answer, rules.toHostAppended), nameOf, false, mutations);
+  const removed = permitted(removedBy(answer), ({ name }) => name, true, mutations);
+  if (toHost === undefined || toHostAppended === undefined || removed === undefined) return undefined;
+  return { removed, toHost, toHostAppended, toClient: fieldsMatching(answer, rules.toClientOnSuccess) };
+}
+
+/** Returns the changes without those that are to be ignored; undefined: there is one that is an error. */
+function permitted<T>(
+  changes: readonly T[],
+  nameOf: (change: T) => string,
+  isRemoval: boolean,
+  rules: MutationRules | undefined,
+): readonly T[] | undefined {
+  if (rules === undefined) return changes;
+  const kept: T[] = [];
+  for (const change of changes) {
+    const verdict = rules.check(nameOf(change), isRemoval);
+    if (verdict === Verdict.Error) return undefined;
+    if (verdict === Verdict.Allowed) kept.push(change);
+  }
+  return kept;
 }
 
 /** Returns the last value of each name that the rules take; undefined if there is none. */

@@ -15,6 +15,7 @@ export interface BodyRules {
 
 export interface RequestBody {
   readonly bytes: Uint8Array;
+  /** More follows, or may follow: its sender has not ended the body. */
   readonly isPartial: boolean;
   readonly isBinary: boolean;
 }
@@ -33,10 +34,13 @@ export function bodyRules(config: BufferSettings | undefined, memory: Memory): B
 export class BodyWait {
   readonly #stream: StreamControl;
   readonly #rules: BodyRules;
+  readonly #length: number;
 
-  constructor(stream: StreamControl, rules: BodyRules) {
+  /** `length`: of a body that does not end the stream; otherwise infinite. */
+  constructor(stream: StreamControl, rules: BodyRules, length: number) {
     this.#stream = stream;
     this.#rules = rules;
+    this.#length = length;
     if (!rules.mayBePartial) stream.setRequestBufferLimit(rules.maxBytes);
   }
 
@@ -45,23 +49,24 @@ export class BodyWait {
     const { mayBePartial, maxBytes, memory } = this.#rules;
     const held = this.#stream.heldRequestBytes();
     const isLong = held + length >= maxBytes;
-    if (!endStream && !(mayBePartial && isLong)) return undefined;
+    const isWhole = endStream || held + length >= this.#length;
+    if (!isWhole && !(mayBePartial && isLong)) return undefined;
     // The stream refuses the piece.
     if (!mayBePartial && held + length > maxBytes) return undefined;
     const bytes = Buffer.concat([
       this.#stream.readRequestBytes(),
       memory.bytes.subarray(offset, offset + Math.max(0, Math.min(length, maxBytes - held))),
     ]);
-    return this.#bodyOf(bytes, held + length);
+    return this.#bodyOf(bytes, !isWhole || held + length > maxBytes);
   }
 
   /** Returns the body of a request that ends with trailers. */
   complete(): RequestBody {
-    return this.#bodyOf(this.#stream.readRequestBytes(), this.#stream.heldRequestBytes());
+    return this.#bodyOf(this.#stream.readRequestBytes(), this.#stream.heldRequestBytes() > this.#rules.maxBytes);
   }
 
-  #bodyOf(bytes: Uint8Array, length: number): RequestBody {
+  #bodyOf(bytes: Uint8Array, isPartial: boolean): RequestBody {
     const { isBinary, maxBytes } = this.#rules;
-    return { bytes: bytes.subarray(0, maxBytes), isPartial: length > maxBytes, isBinary };
+    return { bytes: bytes.subarray(0, maxBytes), isPartial, isBinary };
   }
 }

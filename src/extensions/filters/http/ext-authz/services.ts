@@ -74,6 +74,7 @@ function labelsOf(value: Json | undefined): ReadonlyMap<string, string> {
 /** Compiles a configuration that validate() has accepted. */
 function httpRules(config: ExtAuthz, common: CommonRules, sendsAll: boolean): ExtAuthzRules {
   const { authorization_request: request, authorization_response: response, ...service } = config.http_service!;
+  const mutations = config.decoder_header_mutation_rules;
   return {
     ...common,
     timeoutMs: durationMs(service.server_uri!.timeout!),
@@ -91,6 +92,7 @@ function httpRules(config: ExtAuthz, common: CommonRules, sendsAll: boolean): Ex
     toClient: compileNameRules(response?.allowed_client_headers, ''),
     toClientOnSuccess: compileNameRules(response?.allowed_client_headers_on_success, ''),
     toMetadata: compileNameRules(response?.dynamic_metadata_from_headers, ''),
+    mutations: mutations && new MutationRules(mutations, ''),
   };
 }
 
