@@ -242,6 +242,27 @@ besideEnvoy('a tree of matchers finds values, prefixes and addresses', async (t,
   t.equal(await on('state', '/', { 'x-state': 't' }), 403);
 });
 
+besideEnvoy('a matcher replaces policies beside it, and reads the request line', async (t, program) => {
+  const one = (input: Config, exact: string, name: string) => when(input, { exact }, action(name, 'ALLOW'));
+  const { baton, lines, on } = await start(t, program, {
+    main: {
+      rules: { policies: { all: policy(ANY) } },
+      shadow_rules: { policies: { all: policy(ANY) } },
+      matcher: {
+        matcher_list: {
+          matchers: [one(header(':path'), '/open?a', 'LOG'), one(header(':authority'), 'open.test', 'authority')],
+        },
+      },
+      shadow_matcher: { matcher_list: { matchers: [one(header(':method'), 'PUT', 'put')] } },
+    },
+  });
+  t.equal(await on('main', '/'), 403);
+  t.equal(await on('main', '/open?a'), 200);
+  t.equal(await on('main', '/', { host: 'open.test' }), 200);
+  t.match((await lines(3))[1], /"LOG".* -$/, 'the name of a policy is no action');
+  await baton.waitForStats({ 'http.main.rbac.denied': 1, 'http.main.rbac.shadow_denied': 3 });
+});
+
 besideEnvoy('policies look at metadata, filter state and templates of paths', async (t, program) => {
   const own = (key: string, value: Config) => ({ filter: 'own', path: [{ key }], value });
   const { on } = await start(t, program, {

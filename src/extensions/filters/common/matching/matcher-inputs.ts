@@ -15,6 +15,7 @@ import {
   ipOfAddress,
   messageOf,
   portOfAddress,
+  requestScheme,
   valueAt,
 } from '../../../sdk.js';
 import type { Addresses } from '../rbac/conditions.js';
@@ -69,16 +70,33 @@ export function compileInput(config: Any | undefined, where: string, isHttp: boo
   throw new BatonError('CONFIG_INVALID', `'${name}' is no input of this matcher`, { where: `${where}.typed_config` });
 }
 
-/** As in Envoy, several lines of a field are joined. */
+const PSEUDO_HEADERS: { readonly [name: string]: (headers: HeaderBlock) => string | undefined } = {
+  ':method': (headers) => headers.methodText(),
+  ':path': (headers) => headers.pathText(),
+  ':scheme': (headers) => requestScheme(headers) || undefined,
+};
+
 function headerInput(config: Any, where: string): MatchInput {
-  const key = keyOf((config as unknown as HttpRequestHeaderMatchInput).header_name!, `${where}.header_name`);
+  const name = (config as unknown as HttpRequestHeaderMatchInput).header_name!.toLowerCase();
+  const read = Object.hasOwn(PSEUDO_HEADERS, name)
+    ? PSEUDO_HEADERS[name]!
+    : fieldReader(name === ':authority' ? 'host' : name, `${where}.header_name`);
   return {
     text({ headers }) {
-      let value: string | undefined;
-      for (let index = headers?.find(key) ?? -1; index >= 0; index = headers!.findNext(key, index))
-        value = value === undefined ? headers!.value(index) : `${value},${headers!.value(index)}`;
+      const value = headers && read(headers);
       return value === undefined ? undefined : Buffer.from(value, 'latin1').toString();
     },
+  };
+}
+
+/** As in Envoy, several lines of a field are joined. */
+function fieldReader(name: string, where: string): (headers: HeaderBlock) => string | undefined {
+  const key = keyOf(name, where);
+  return (headers) => {
+    let value: string | undefined;
+    for (let index = headers.find(key); index >= 0; index = headers.findNext(key, index))
+      value = value === undefined ? headers.value(index) : `${value},${headers.value(index)}`;
+    return value;
   };
 }
 

@@ -103,8 +103,13 @@ function compilePredicate(config: PredicateConfig, where: string, isHttp: boolea
       invert?: boolean;
       value: Parameters<typeof compileValueMatcher>[0];
     };
+    const metadataOf = input.value;
+    if (metadataOf === undefined)
+      throw new BatonError('CONFIG_INVALID', 'the matcher of metadata needs the input of dynamic metadata', {
+        where: `${at}.custom_match`,
+      });
     const rule = compileValueMatcher(value, `${at}.custom_match.typed_config.value`);
-    return { holds: (matched) => rule.matches(input.value?.(matched)) !== invert };
+    return { holds: (matched) => rule.matches(metadataOf(matched)) !== invert };
   }
   const rule = compileStringMatcher(textMatcher(single!.value_match!), `${at}.value_match`);
   return {

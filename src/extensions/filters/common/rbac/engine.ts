@@ -15,8 +15,8 @@ export class Outcome {
   readonly policy: string | undefined;
   /** Whether the request should be logged; undefined: no action LOG says so. */
   readonly isLogged: boolean | undefined;
-  #enforced: Struct | undefined;
-  #shadow: Struct | undefined;
+  /** By prefix: filters that share a route may have several. */
+  readonly #metadata = new Map<string, Struct>();
 
   constructor(isAllowed: boolean, policy: string | undefined, isLogged: boolean | undefined) {
     this.isAllowed = isAllowed;
@@ -24,23 +24,16 @@ export class Outcome {
     this.isLogged = isLogged;
   }
 
-  /** Returns the dynamic metadata about an enforced decision. `prefix`: of its keys, the same for all calls. */
-  enforcedMetadata(prefix: string): Struct {
-    this.#enforced ??= this.#metadata(`${prefix}enforced_`);
-    return this.#enforced;
-  }
-
-  /** Returns the dynamic metadata about a decision of shadow rules. */
-  shadowMetadata(prefix: string): Struct {
-    this.#shadow ??= this.#metadata(`${prefix}shadow_`);
-    return this.#shadow;
-  }
-
-  #metadata(prefix: string): Struct {
-    return {
+  /** Returns the dynamic metadata about the decision. `prefix`: of its keys, one of few. */
+  metadata(prefix: string): Struct {
+    let metadata = this.#metadata.get(prefix);
+    if (metadata !== undefined) return metadata;
+    metadata = {
       ...(this.policy !== undefined && { [`${prefix}effective_policy_id`]: this.policy }),
       [`${prefix}engine_result`]: this.isAllowed ? 'allowed' : 'denied',
     };
+    this.#metadata.set(prefix, metadata);
+    return metadata;
   }
 }
 

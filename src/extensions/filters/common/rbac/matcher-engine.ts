@@ -13,7 +13,7 @@ export class MatcherEngine implements Engine {
 
   /** `isHttp`: it decides about requests. Throws a BatonError if the matcher cannot be compiled; `where`: its path. */
   constructor(config: MatcherMatcher, where: string, isHttp: boolean) {
-    const hasLog = JSON.stringify(config).includes('"LOG"');
+    const hasLog = JSON.stringify(config).includes('"action":"LOG"');
     const hint = (isLogged: boolean) => (hasLog ? isLogged : undefined);
     this.#otherwise = new Outcome(false, undefined, hint(false));
     this.#tree = compileMatcher(config, where, {

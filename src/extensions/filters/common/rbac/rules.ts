@@ -21,11 +21,12 @@ export class RbacRules {
   constructor(config: RulesConfig, where: string, isHttp: boolean) {
     const at = (field: string) => (where === '' ? field : `${where}.${field}`);
     const { matcher, rules, shadow_matcher, shadow_rules } = config;
+    // As in Envoy, policies beside a matcher are ignored.
     this.enforced =
-      (rules && new Policies(rules, at('rules'))) ?? (matcher && new MatcherEngine(matcher, at('matcher'), isHttp));
+      (matcher && new MatcherEngine(matcher, at('matcher'), isHttp)) ?? (rules && new Policies(rules, at('rules')));
     this.shadow =
-      (shadow_rules && new Policies(shadow_rules, at('shadow_rules'))) ??
-      (shadow_matcher && new MatcherEngine(shadow_matcher, at('shadow_matcher'), isHttp));
+      (shadow_matcher && new MatcherEngine(shadow_matcher, at('shadow_matcher'), isHttp)) ??
+      (shadow_rules && new Policies(shadow_rules, at('shadow_rules')));
   }
 
   get isEmpty(): boolean {

@@ -3,7 +3,7 @@
 import { BatonError, compileFullMatch } from '../../../sdk.js';
 
 /** Variables, literals and wildcards of one part, in order. */
-const PART = /\{([A-Za-z][\w]*)(?:=([^{}]*))?\}|\*\*|\*|[^{}*]+/y;
+const PART = /\{([A-Za-z][\w]*)(?:=([^{}]*))?\}|\*\*|\*|[\w.~!$&'()+,;:@%=/-]+/y;
 const LITERAL = "[\\w.~!$&'()*+,;:@%-]";
 const MAX_VARIABLES = 5;
 

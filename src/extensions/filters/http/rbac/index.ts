@@ -58,8 +58,8 @@ export const rbac: HttpFilterExtension<RbacRBAC> = {
       shadow: context.scope(shadowPrefix, ShadowStats),
       policies:
         config.track_per_rule_stats === true ? new PolicyCounters(context.stats, prefix, shadowPrefix) : undefined,
-      keyPrefix: config.rules_stat_prefix ?? '',
-      shadowKeyPrefix: config.shadow_rules_stat_prefix ?? '',
+      keyPrefix: `${config.rules_stat_prefix ?? ''}enforced_`,
+      shadowKeyPrefix: `${config.shadow_rules_stat_prefix ?? ''}shadow_`,
     };
     return {
       create(stream, routeConfig) {
@@ -111,7 +111,7 @@ class RbacFilter implements HttpFilter {
     rules.increment(outcome.isAllowed ? RulesStats.at.allowed : RulesStats.at.denied);
     policies?.countEnforced(outcome);
     const metadata = info.ownDynamicMetadata();
-    metadata.merge(METADATA, outcome.enforcedMetadata(keyPrefix));
+    metadata.merge(METADATA, outcome.metadata(keyPrefix));
     if (outcome.isLogged !== undefined) metadata.merge(COMMON_METADATA, outcome.isLogged ? LOGGED : NOT_LOGGED);
     if (outcome.isAllowed) return HeadersStatus.Continue;
     this.#stream.sendLocalReply({
@@ -131,6 +131,6 @@ class RbacFilter implements HttpFilter {
     const { shadow_allowed, shadow_denied } = ShadowStats.at;
     shadow.increment(outcome.isAllowed ? shadow_allowed : shadow_denied);
     policies?.countShadow(outcome);
-    this.#stream.info.ownDynamicMetadata().merge(METADATA, outcome.shadowMetadata(shadowKeyPrefix));
+    this.#stream.info.ownDynamicMetadata().merge(METADATA, outcome.metadata(shadowKeyPrefix));
   }
 }

@@ -2,6 +2,7 @@
 
 import t from 'tap';
 import type { Permission, Principal, RBAC, StringMatcher } from '../../../../../src/config/generated/api.js';
+import { MatcherEngine } from '../../../../../src/extensions/filters/common/rbac/matcher-engine.js';
 import { Policies } from '../../../../../src/extensions/filters/common/rbac/policies.js';
 import type { ConnectionSecurity } from '../../../../../src/io/tls/connection-security.js';
 import { stream } from '../../../../access-log/stream.js';
@@ -210,4 +211,26 @@ t.test('the first policy by name whose permission and principal hold decides', a
   }
   const byDefault = new Policies({}, 'rules').decide(requestHead('GET /'), infoOf({}));
   t.notOk(byDefault.isAllowed, 'ALLOW is the default');
+});
+
+t.test('a matcher of metadata needs metadata: inverted, it would hold for every header', async (t) => {
+  const typed = (type: string, fields: object) => ({ name: 'x', typed_config: { '@type': `x/${type}`, ...fields } });
+  const input = typed('envoy.type.matcher.v3.HttpRequestHeaderMatchInput', { header_name: 'x-a' });
+  const custom_match = typed('envoy.extensions.matching.input_matchers.metadata.v3.Metadata', {
+    invert: true,
+    value: { present_match: true },
+  });
+  const on_match = { action: typed('envoy.config.rbac.v3.Action', { name: 'a', action: 'ALLOW' }) };
+  const matchers = [{ predicate: { single_predicate: { input, custom_match } }, on_match }];
+  t.throws(() => new MatcherEngine({ matcher_list: { matchers } }, 'matcher', true), {
+    message: 'the matcher of metadata needs the input of dynamic metadata',
+    where: 'matcher.matcher_list.matchers[0].predicate.single_predicate.custom_match',
+  });
+});
+
+t.test('decisions of a route that filters share have the keys of each filter', async (t) => {
+  const policies = new Policies({ policies: { p: { permissions: [ANY], principals: [ANY] } } }, 'rules');
+  const outcome = policies.decide(requestHead('GET /'), infoOf({}));
+  for (const prefix of ['a_', 'b_', 'a_'])
+    t.same(outcome.metadata(prefix), { [`${prefix}effective_policy_id`]: 'p', [`${prefix}engine_result`]: 'allowed' });
 });
