@@ -4,8 +4,15 @@ import { createHmac, generateKeyPairSync, sign } from 'node:crypto';
 import t from 'tap';
 import { claimText } from '../../../../src/extensions/filters/http/jwt-authn/claims.js';
 import { Keys, parseKeys } from '../../../../src/extensions/filters/http/jwt-authn/keys.js';
+import { Locations } from '../../../../src/extensions/filters/http/jwt-authn/locations.js';
+import type { Provider } from '../../../../src/extensions/filters/http/jwt-authn/provider.js';
+import {
+  compileRequirement,
+  type Verification,
+} from '../../../../src/extensions/filters/http/jwt-authn/requirement.js';
 import { Status } from '../../../../src/extensions/filters/http/jwt-authn/status.js';
 import { parseToken, type Token } from '../../../../src/extensions/filters/http/jwt-authn/token.js';
+import { requestHead } from '../../../http/routing/heads.js';
 
 const encode = (value: object | string) =>
   Buffer.from(typeof value === 'string' ? value : JSON.stringify(value)).toString('base64url');
@@ -67,4 +74,24 @@ t.test('payloads that are nested deeply, or name prototypes, do no harm', async 
   t.equal(Object.getPrototypeOf(payload), Object.prototype);
   t.equal(claimText('ü'), Buffer.from('ü').toString('latin1'));
   t.equal(claimText(1e300).endsWith('.000000'), true);
+});
+
+t.test('a key without bytes is none, and padding takes linear time', async (t) => {
+  for (const k of ['', '=', '=='])
+    t.type(parseKeys(Buffer.from(JSON.stringify({ keys: [{ kty: 'oct', k }] }))), 'string', k);
+  const k = `${'='.repeat(2_000_000)}x`;
+  t.type(parseKeys(Buffer.from(JSON.stringify({ keys: [{ kty: 'oct', k }] }))), 'string');
+  t.ok(keysOf({ kty: 'oct', k: 'AQ==' }) instanceof Keys);
+});
+
+t.test('a request with more tokens than are verified is refused, not verified in part', async (t) => {
+  const config = { issuer: 'me', from_headers: [{ name: 'x-token' }] };
+  const requestWith = (count: number) => requestHead('GET /', ...Array.from({ length: count }, () => 'x-token: a.b.c'));
+  t.equal(new Locations([config]).find(requestWith(8))?.length, 8);
+  t.equal(new Locations([config]).find(requestWith(9)), undefined);
+  const providers = new Map([['p', { config, issuer: 'me' } as unknown as Provider]]);
+  for (const requirement of [{ provider_name: 'p' }, { allow_missing: {} }]) {
+    const request = { countLookup() {}, headers: requestWith(9), setMetadata() {} } as unknown as Verification;
+    t.equal(compileRequirement(requirement, providers, '').verify(request).next().value, Status.VerificationFails);
+  }
 });

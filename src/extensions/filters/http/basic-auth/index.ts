@@ -25,7 +25,12 @@ export const basicAuth: HttpFilterExtension<BasicAuth> = {
     'envoy.extensions.filters.http.basic_auth.v3.BasicAuthPerRoute': obeyed('users', 'realm'),
   },
   validate(config, report) {
-    reportMistakes(report, '', () => usersOf(unpack(config as Any, FILTER) ?? (config as BasicAuthPerRoute), ''));
+    const filter = unpack(config as Any, FILTER);
+    reportMistakes(report, '', () => usersOf(filter ?? (config as BasicAuthPerRoute), ''));
+    for (const field of ['authentication_header', 'forward_username_header'] as const) {
+      const name = filter?.[field];
+      if (name) reportMistakes(report, field, () => headerKey(name));
+    }
   },
   scopes: (_config, { statPrefix }) => [{ prefix: `${statPrefix}basic_auth.`, layout: BasicAuthStats }],
   createOnWorker(config, { scope }, { filterName, statPrefix }) {

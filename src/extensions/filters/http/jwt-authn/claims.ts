@@ -20,17 +20,6 @@ export function claimText(value: Json | undefined): string {
   }
 }
 
-/** Returns the value at a path of keys; undefined: there is none. */
-export function claimAt(payload: Struct, path: readonly string[]): Json | undefined {
-  let value: Json | undefined = payload;
-  for (const key of path) {
-    if (typeof value !== 'object' || value === null || Array.isArray(value) || !Object.hasOwn(value, key))
-      return undefined;
-    value = (value as Struct)[key];
-  }
-  return value;
-}
-
 /** As in Envoy: positive integers as they are, others with six digits. */
 function numberText(value: number): string {
   const isInteger = Number.isInteger(value);

@@ -7,6 +7,7 @@ import {
   durationMs,
   type HttpChain,
   type HttpFilterExtension,
+  headerKey,
   httpTarget,
   type ImplementedTable,
   obeyed,
@@ -142,6 +143,7 @@ function checkProvider(name: string, provider: JwtProvider, report: Report): voi
       if (typeof keys === 'string')
         report(`${where}.local_jwks`, `Provider '${name}' in jwt_authn config has invalid local jwks: ${keys}`);
     });
+  for (const [path, name] of headerNames(provider)) reportMistakes(report, `${where}.${path}`, () => headerKey(name));
   if (subjects !== undefined) reportMistakes(report, '', () => compileStringMatcher(subjects, `${where}.subjects`));
   const target = remote && httpTarget(remote.http_uri?.uri ?? '');
   if (typeof target === 'string') report(`${where}.remote_jwks.http_uri.uri`, target);
@@ -151,6 +153,17 @@ function checkProvider(name: string, provider: JwtProvider, report: Report): voi
     if ((claim_name ?? '') === '' && claim_path.length === 0)
       report(`${where}.claim_to_headers[${index}]`, 'it needs a claim_name or a claim_path');
   });
+}
+
+/** Returns the names of header fields, with their paths. */
+function headerNames({ claim_to_headers, forward_payload_header: payload, from_headers }: JwtProvider) {
+  return [
+    ...(from_headers ?? []).map(({ name = '' }, index) => [`from_headers[${index}].name`, name] as const),
+    ...(claim_to_headers ?? []).map(
+      ({ header_name: name = '' }, index) => [`claim_to_headers[${index}].header_name`, name] as const,
+    ),
+    ...(payload ? [['forward_payload_header', payload] as const] : []),
+  ];
 }
 
 function statsPrefix({ stat_prefix: own = '' }: JwtAuthentication, { statPrefix }: HttpChain): string {

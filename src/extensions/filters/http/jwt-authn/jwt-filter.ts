@@ -23,12 +23,12 @@ const METADATA = 'envoy.filters.http.jwt_authn';
 const { at } = JwtStats;
 
 export class JwtFilter implements HttpFilter, Verification, KeyWaiter {
-  readonly nowSeconds: number;
   choosesRouteAgain = false;
   headers!: HeaderBlock;
   readonly #stream: StreamControl;
   readonly #rules: JwtRules;
   readonly #stats: Scope;
+  readonly #clock: Clock;
   /** The name of the requirement of the route; undefined: the rules apply. */
   readonly #requirementName: string | undefined;
   #steps: Steps | undefined;
@@ -37,10 +37,10 @@ export class JwtFilter implements HttpFilter, Verification, KeyWaiter {
   #metadata: Record<string, Struct> | undefined;
 
   constructor(stream: StreamControl, rules: JwtRules, stats: Scope, clock: Clock, requirementName: string | undefined) {
-    this.nowSeconds = Math.floor(clock.realtimeMs / 1000);
     this.#stream = stream;
     this.#rules = rules;
     this.#stats = stats;
+    this.#clock = clock;
     this.#requirementName = requirementName;
   }
 
@@ -62,7 +62,7 @@ export class JwtFilter implements HttpFilter, Verification, KeyWaiter {
       return HeadersStatus.Continue;
     }
     this.#steps = requirement.verify(this);
-    return this.#go() && !this.choosesRouteAgain ? HeadersStatus.Continue : HeadersStatus.StopIteration;
+    return this.#go() ? HeadersStatus.Continue : HeadersStatus.StopIteration;
   }
 
   onDestroy(): void {
@@ -71,6 +71,11 @@ export class JwtFilter implements HttpFilter, Verification, KeyWaiter {
   }
 
   // ── The verification ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Not when the request arrived: filters before this one, and fetches of keys, may hold it for long. */
+  get nowSeconds(): number {
+    return Math.floor(this.#clock.realtimeMs / 1000);
+  }
 
   readonly setMetadata = (key: string, value: Struct): void => {
     this.#metadata ??= { __proto__: null } as unknown as Record<string, Struct>;
@@ -85,12 +90,12 @@ export class JwtFilter implements HttpFilter, Verification, KeyWaiter {
     this.#source = undefined;
     this.#stream.run(() => {
       if (!this.#go()) return;
-      if (!this.choosesRouteAgain) this.#stream.continueDecoding();
+      this.#stream.continueDecoding();
       this.#stream.resumeRequest();
     });
   }
 
-  /** Runs until keys are needed, or to the end. Returns whether the request goes on; its route may have to be chosen again. */
+  /** Runs until keys are needed, or to the end. Returns whether the request goes on. */
   #go(): boolean {
     const step = this.#steps!.next();
     if (step.done !== true) {
@@ -106,8 +111,7 @@ export class JwtFilter implements HttpFilter, Verification, KeyWaiter {
       return false;
     }
     this.#stats.increment(at.allowed);
-    // Only a head that is held can get another route.
-    if (this.choosesRouteAgain) queueMicrotask(() => this.#stream.run(() => this.#stream.continueWithNewRoute()));
+    if (this.choosesRouteAgain) this.#stream.continueWithNewRoute();
     return true;
   }
 

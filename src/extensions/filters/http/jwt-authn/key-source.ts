@@ -14,6 +14,7 @@ import {
   httpTarget,
   MAX_TIMER_MS,
   Method,
+  messageOf,
   readDataSource,
   type Scope,
   shownName,
@@ -99,26 +100,39 @@ class RemoteKeys implements KeySource {
 
   wait(waiter: KeyWaiter): void {
     this.#waiters.add(waiter);
-    if (!this.#isFetching) this.#fetch();
+    this.#fetch();
   }
 
   forget(waiter: KeyWaiter): void {
     this.#waiters.delete(waiter);
+    if (this.#isClosed && this.#waiters.size === 0) this.#cancel();
   }
 
+  /** Requests under way, which this configuration applies to, get the keys all the same. */
   close(): void {
     this.#isClosed = true;
     this.#context.timers.cancel(this.#timer);
+    if (this.#waiters.size === 0) this.#cancel();
+  }
+
+  #cancel(): void {
     this.#call?.cancel();
-    this.#notify();
+    this.#call = undefined;
+    this.#isFetching = false;
   }
 
   #fetch(): void {
-    if (this.#isFetching || this.#isClosed) return;
+    if (this.#isFetching) return;
     const { calls } = this.#context;
     this.#isFetching = true;
-    this.#call = HttpCall.start(calls, calls.reference(this.#cluster).current, this, this);
-    if (!this.#isFetching) this.#call = undefined;
+    try {
+      const call = HttpCall.start(calls, calls.reference(this.#cluster).current, this, this);
+      // It may have ended already.
+      if (call !== undefined && this.#isFetching) this.#call = call;
+    } catch (error) {
+      // The call has ended without an event. Unanswered, its waiters and all later ones would wait forever.
+      this.onFailure(messageOf(error));
+    }
   }
 
   writeHead(head: HeaderBlock): void {

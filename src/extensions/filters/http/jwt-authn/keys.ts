@@ -78,8 +78,10 @@ function keyOf(value: Json): Key | undefined {
   const { alg = '', crv = '', k, kid = '', kty } = value as Struct;
   if (typeof alg !== 'string' || typeof kid !== 'string' || typeof crv !== 'string') return undefined;
   if (kty === 'oct') {
-    const secret = typeof k === 'string' ? decoded(k.replace(/=+$/, '')) : undefined;
-    return secret && { kind: 'oct', kid, alg, curve: '', object: undefined, secret };
+    const secret = typeof k === 'string' ? decoded(withoutPadding(k)) : undefined;
+    // Anybody can sign with an empty secret.
+    if (secret === undefined || secret.length === 0) return undefined;
+    return { kind: 'oct', kid, alg, curve: '', object: undefined, secret };
   }
   if (kty !== 'RSA' && kty !== 'EC' && !(kty === 'OKP' && crv === 'Ed25519')) return undefined;
   try {
@@ -88,6 +90,13 @@ function keyOf(value: Json): Key | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** In linear time: /=+$/ takes quadratic time for padding that is not at the end. */
+function withoutPadding(text: string): string {
+  let end = text.length;
+  while (text[end - 1] === '=') end--;
+  return text.slice(0, end);
 }
 
 /** A synchronous check: it takes some 50 µs, less than a turn of promises through a thread pool would. */

@@ -21,7 +21,7 @@ interface Location {
 
 const AUTHORIZATION = 'authorization';
 const COOKIE = headerKey('cookie');
-/** More tokens of one request are not looked at: each may cost a verification. */
+/** Each token may cost a verification. */
 const MAX_TOKENS = 8;
 
 export class Locations {
@@ -39,13 +39,13 @@ export class Locations {
     this.#cookies = sorted.filter(({ kind }) => kind === 'cookie');
   }
 
-  /** Returns the tokens of a request. */
-  find(headers: HeaderBlock): FoundToken[] {
+  /** Returns the tokens of a request; undefined: there are too many to verify them all. */
+  find(headers: HeaderBlock): FoundToken[] | undefined {
     const found: FoundToken[] = [];
     for (const location of this.#headers) findFields(headers, location, found);
     if (this.#parameters.length > 0) findParameters(headers, this.#parameters, found);
     if (this.#cookies.length > 0) findCookies(headers, this.#cookies, found);
-    return found.slice(0, MAX_TOKENS);
+    return found.length > MAX_TOKENS ? undefined : found;
   }
 }
 

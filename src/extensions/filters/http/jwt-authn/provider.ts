@@ -8,8 +8,9 @@ import {
   type HeaderKey,
   headerKey,
   type StringRule,
+  valueAt,
 } from '../../../sdk.js';
-import { claimAt, claimText, normalized } from './claims.js';
+import { claimText, normalized } from './claims.js';
 import type { KeySource } from './key-source.js';
 import { type FoundToken, removeToken } from './locations.js';
 import { Status } from './status.js';
@@ -87,7 +88,7 @@ export class Provider {
       headers.add(this.#payloadField, encodedPayload + padding);
     }
     for (const { key, path } of this.#claims) {
-      const text = claimText(claimAt(payload, path));
+      const text = claimText(valueAt(payload, path));
       // A claim may contain anything; a field may not.
       if (text !== '' && !/[\0\r\n]/.test(text)) headers.add(key, text);
     }

@@ -36,16 +36,25 @@ export function compileRequirement(config: JwtRequirement, providers: Providers,
 
 /** Throws a BatonError unless every provider of the requirement exists. */
 export function checkRequirement(config: JwtRequirement, names: JwtAuthentication['providers'], where: string): void {
-  const { provider_and_audiences: one, provider_name = one?.provider_name, requires_all, requires_any } = config;
+  const { extract_only_without_validation: extraction, requires_all, requires_any } = config;
+  const provider_name = nameOf(config);
   requires_all?.requirements?.forEach((each, index) => {
     checkRequirement(each, names, `${where}.requires_all.requirements[${index}]`);
   });
   requires_any?.requirements?.forEach((each, index) => {
     checkRequirement(each, names, `${where}.requires_any.requirements[${index}]`);
   });
+  if (extraction?.verification_status_header) headerKey(extraction.verification_status_header);
   if (provider_name === undefined || Object.hasOwn(names ?? {}, provider_name)) return;
-  const at = one === undefined ? `${where}.provider_name` : `${where}.provider_and_audiences.provider_name`;
-  throw new BatonError('CONFIG_INVALID', `Required provider ['${provider_name}'] is not configured.`, { where: at });
+  const at = config.provider_and_audiences === undefined ? where : `${where}.provider_and_audiences`;
+  throw new BatonError('CONFIG_INVALID', `Required provider ['${provider_name}'] is not configured.`, {
+    where: `${at}.provider_name`,
+  });
+}
+
+/** Returns the provider that a requirement names, which is '' if it should name one; undefined: it needs none. */
+function nameOf({ provider_and_audiences: one, provider_name: name }: JwtRequirement): string | undefined {
+  return name ?? (one && (one.provider_name ?? ''));
 }
 
 /** `siblings`: names of the providers beside it in requires_any; undefined: it is in no group. */
@@ -62,13 +71,13 @@ function compile(
   if (all !== undefined) return new All(inner(all.requirements, []));
   if (any !== undefined) {
     const list = any.requirements ?? [];
-    const names = list.flatMap((each) => each.provider_name ?? each.provider_and_audiences?.provider_name ?? []);
+    const names = list.flatMap((each) => nameOf(each) ?? []);
     // As in Envoy, only one requirement that allows more applies, after the others.
     const open = list.find((each) => each.allow_missing_or_failed) ?? list.find((each) => each.allow_missing);
     const others = list.filter((each) => !each.allow_missing_or_failed && !each.allow_missing);
     return new Any(inner(open === undefined ? others : [...others, open], names));
   }
-  const name = config.provider_name ?? one?.provider_name;
+  const name = nameOf(config);
   if (name !== undefined) {
     const provider = providers.get(name);
     if (provider === undefined) throw new BatonError('CONFIG_INVALID', `there is no provider '${name}'`, { where });
@@ -107,8 +116,8 @@ class OneProvider implements Requirement {
   *verify(request: Verification): Steps {
     const provider = this.#provider;
     const tokens = this.#locations.find(request.headers);
-    let status = Status.Missing;
-    for (const found of tokens.reverse()) {
+    let status = tokens === undefined ? Status.VerificationFails : Status.Missing;
+    for (const found of tokens?.reverse() ?? []) {
       const cached = provider.cache?.get(found.text);
       request.countLookup(cached !== undefined);
       status = yield* verifyToken(found, cached, () => provider, request, this.#audiences);
@@ -136,8 +145,9 @@ class AnyProvider implements Requirement {
   }
 
   *verify(request: Verification): Steps {
-    let failed: Status = Status.Ok;
-    for (const found of this.#locations.find(request.headers).reverse()) {
+    const tokens = this.#locations.find(request.headers);
+    let failed: Status = tokens === undefined ? Status.VerificationFails : Status.Ok;
+    for (const found of tokens?.reverse() ?? []) {
       let provider: Provider | undefined;
       const find = (token: Token) => {
         provider =
