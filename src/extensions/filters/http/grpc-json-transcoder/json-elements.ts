@@ -19,7 +19,9 @@ const A_SCALAR = 'Expected an array instead of a scalar value.';
 
 export class JsonElements {
   #state = State.Start;
-  /** Bytes that have not been used. Those of an element begin it. */
+  /** What has arrived of an element before #text. It is only appended to: to look into it would copy all of it for each piece. */
+  #before = '';
+  /** Bytes of the last piece that have not been used. */
   #text = '';
   /** Offset of the next byte to look at. */
   #at = 0;
@@ -30,11 +32,15 @@ export class JsonElements {
   error: string | undefined;
 
   get heldBytes(): number {
-    return this.#text.length;
+    return this.#before.length + this.#text.length;
   }
 
+  /** Called when next() has looked at everything before. */
   push(text: string): void {
-    this.#text += text;
+    this.#before += this.#text;
+    // An escape may have skipped the first byte.
+    this.#at -= this.#text.length;
+    this.#text = text;
   }
 
   /** Returns the text of the next complete element; undefined if there is none, and after an error. */
@@ -56,7 +62,7 @@ export class JsonElements {
     if (this.#state === State.Start) this.error = AN_OBJECT;
     else if (this.#state === State.After) this.error = parseJson('[0 ').error;
     // The parser knows what is missing.
-    else this.error = parseJson(`[${this.#text}`).error;
+    else this.error = parseJson(`[${this.#before}${this.#text}`).error;
   }
 
   /** Looks at a byte outside of elements. */
@@ -98,7 +104,8 @@ export class JsonElements {
   }
 
   #take(end: number): string {
-    const element = this.#text.slice(0, end);
+    const element = this.#before + this.#text.slice(0, end);
+    this.#before = '';
     this.#text = this.#text.slice(end);
     this.#at = 0;
     this.#state = State.After;

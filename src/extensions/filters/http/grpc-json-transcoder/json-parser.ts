@@ -286,7 +286,7 @@ function toInteger(text: string): JsonValue | undefined {
 }
 
 function toDouble(text: string): JsonDouble | undefined {
-  return /^-?[0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?$/.test(text) ? new JsonDouble(Number(text)) : undefined;
+  return /^-?[0-9]+(\.[0-9]*)?([eE][+-]?[0-9]+)?$/.test(text) ? new JsonDouble(Number(text)) : undefined;
 }
 
 const MAX_UINT64 = 2n ** 64n - 1n;

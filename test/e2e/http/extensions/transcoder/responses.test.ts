@@ -221,4 +221,8 @@ t.test('deep and broken input is refused', async (t) => {
     },
   );
   t.match(await proxy.send('GET', `/v1/deep/${'/'.repeat(30_000)}x`), { status: 200 });
+  // A pattern with several readings of them would take minutes for each.
+  const digits = '1'.repeat(500_000);
+  for (const value of [`${digits}-`, `"${digits}x"`, `"1e${digits}"`, `"x${'\t'.repeat(500_000)}x"`])
+    t.match(await proxy.send('POST', '/v1/all', `{"dbl":${value}}`), { status: 400 }, value.slice(0, 3));
 });
