@@ -114,6 +114,7 @@ export class H2ServerCodec extends H2Connection implements ServerCodec {
     this.#lastStream = id;
     const stream = this.#pool.take();
     this.openStream(stream, id);
+    stream.isHeadRequest = false;
     stream.isEndReceived = true;
     return (stream.decoder = this.#events.newStream(stream));
   }
@@ -171,6 +172,7 @@ export class H2ServerCodec extends H2Connection implements ServerCodec {
     stream.isEndReceived = endStream;
     stream.isUpgrade = head.upgrade;
     stream.isConnect = head.method === Method.Connect;
+    stream.isHeadRequest = head.method === Method.Head;
     if (head.bodyKind === BodyKind.Length) {
       stream.expectedBytes = head.contentLength;
       if (error === SectionError.None && endStream && head.contentLength > 0) error = SectionError.InvalidMessage;

@@ -12,6 +12,8 @@ const OK = 200;
 
 export class H2ServerStream extends H2Stream implements ResponseEncoder {
   declare decoder: RequestDecoder | undefined;
+  /** The response has no body, even if a filter adds one or has changed the method of the request. */
+  isHeadRequest = false;
 
   get protocol(): Protocol {
     return Protocol.Http2;
@@ -65,6 +67,7 @@ export class H2ServerStream extends H2Stream implements ResponseEncoder {
   }
 
   override data(offset: number, length: number, endStream: boolean): void {
+    if (this.isHeadRequest) length = 0;
     if (!this.isHalfClosed) return super.data(offset, length, endStream);
     if (!endStream || !this.isOpen) return;
     this.isHalfClosed = false;

@@ -2,6 +2,7 @@
 
 import t from 'tap';
 import { besideEnvoy } from '../../../harness/envoy.js';
+import { exchange, openSession } from '../../h2/http2-client.js';
 import { frames, sharedTranscoders, type Transcoded } from './transcoded-host.js';
 
 const proxies = sharedTranscoders({
@@ -203,6 +204,13 @@ t.test('what makes Envoy abort is answered', async (t) => {
   t.match(await get('/v1/download', frames(httpBody('a\r\nb: c', 'q'))), { status: 502 }, 'no header is smuggled');
   await t.rejects(get('/v1/watch', `${frames('0a0161')}00000000090a`), 'the client sees that the stream is truncated');
   t.match(await proxy.send('POST', '/v1/number', '5'), { status: 200, body: '{"i32":5}' });
+});
+
+t.test('the response to a HEAD request over HTTP/2 has no body', async (t) => {
+  const { port } = (await proxies({ command: undefined })).plain;
+  const session = openSession(t, port);
+  const answer = await exchange(session, '/v1/any/a', { headers: { ':method': 'HEAD' } });
+  t.match(answer, { status: 200, headers: { 'content-length': '12' }, body: '', resetCode: 0 });
 });
 
 t.test('deep and broken input is refused', async (t) => {
