@@ -17,6 +17,8 @@ import {
 } from '../../harness/index.js';
 import { registering, writeScript } from './script-proxy.js';
 
+const TYPE = 'type.googleapis.com/baton.filters.network.script.v1.Script';
+
 /** Connections choose by their first line: a cluster, or what the filter does. */
 const MODULE = `
   import { defineNetworkFilter } from 'baton';
@@ -24,6 +26,7 @@ const MODULE = `
     async onConnection(ctx) {
       ctx.state.greeting = (await ctx.fetch('service', '/')).text();
       ctx.stats.count('connections');
+      return 'more' as const;
     },
     onData(data, ctx) {
       const text = Buffer.from(data).toString();
@@ -54,13 +57,12 @@ t.test('hooks see a connection and its bytes, and hold, route or close it', asyn
     socket.on('data', () => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi'));
   });
   const log = join(directory, 'access.log');
-  const type = 'type.googleapis.com/baton.filters.network.script.v1.Script';
   const guarded = (name: string, more: Config) => {
     const access_log = [fileAccessLog(log, '%CONNECTION_TERMINATION_DETAILS%\n')];
     const listener = tcpListener(name, 0, { cluster: 'a' });
     const [chain] = listener['filter_chains'] as { filters: Config[] }[];
     const config = { module: 'first', config: { clusters: { second: 'b' } }, timeout: '0.2s', ...more };
-    const filters = [{ name: 'first', typed_config: { '@type': type, ...config } }, ...chain!.filters];
+    const filters = [{ name: 'first', typed_config: { '@type': TYPE, ...config } }, ...chain!.filters];
     return { ...listener, access_log, filter_chains: [{ filters }] };
   };
   const baton = await startBaton(t, {
@@ -117,4 +119,69 @@ t.test('hooks see a connection and its bytes, and hold, route or close it', asyn
   });
   await waitFor(() => baton.stderr.includes('[first] closed hi'));
   await waitFor(() => /not_wanted\n(.|\n)*script_error\n(.|\n)*script_timeout/.test(readFileSync(log, 'utf8')));
+});
+
+t.test('a connection can be held for its first bytes, which choose the cluster', async (t) => {
+  const directory = tempDir(t);
+  const byFirstLine = (onConnection: string) => `
+    import { defineNetworkFilter } from 'baton';
+    export default defineNetworkFilter({
+      ${onConnection}
+      onData(data, ctx) {
+        const text = Buffer.from(data).toString();
+        if (!text.includes('\\n')) return 'more';
+        ctx.setCluster(text.slice(0, text.indexOf('\\n')));
+        return 'done';
+      },
+    });`;
+  writeScript(directory, 'holds.ts', byFirstLine("onConnection: () => 'more',"));
+  writeScript(directory, 'passes.ts', byFirstLine(''));
+  writeScript(
+    directory,
+    'late.ts',
+    `import { defineNetworkFilter } from 'baton';
+    export default defineNetworkFilter({
+      onData(_data, ctx) {
+        ctx.setTimeout(() => { throw new Error('in a timer'); }, 1);
+        return 'more';
+      },
+    });`,
+  );
+  const names = ['holds', 'passes', 'late'];
+  const echo = async (word: string) =>
+    (await startTcpUpstream(t, (socket) => void socket.on('data', (data) => socket.write(`${word}:${data}`)))).port;
+  const listeners = names.map((name) => {
+    const listener = tcpListener(name, 0, { cluster: 'a' });
+    const [chain] = listener['filter_chains'] as { filters: Config[] }[];
+    const config = { module: name, timeout: '0.2s', failure_policy: name === 'late' ? 'OPEN' : 'CLOSED' };
+    const filters = [{ name, typed_config: { '@type': TYPE, ...config } }, ...chain!.filters];
+    return { ...listener, filter_chains: [{ filters }] };
+  });
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners,
+      clusters: [staticCluster('a', await echo('a')), staticCluster('b', await echo('b'))],
+      extra: registering(Object.fromEntries(names.map((name) => [name, { filename: join(directory, `${name}.ts`) }]))),
+    }),
+    args: ['-l', 'warning'],
+  });
+  const send = async (listener: string, text: string) => {
+    const client = await connectRaw(t, await baton.listenerPort(listener));
+    if (text !== '') client.write(text);
+    return client;
+  };
+  const chosen = await send('holds', 'b\nrest');
+  t.equal(await chosen.readUntil('rest'), 'b:b\nrest');
+  chosen.reset();
+  t.match(await (await send('holds', '')).readToEnd(), { text: '' }, 'a silent client is not held for ever');
+  t.match(await (await send('passes', 'b\n')).readToEnd(), { text: '' });
+  await waitFor(() => baton.stderr.includes('setCluster(): the connection was passed on'));
+  const open = await send('late', 'x');
+  t.equal(await open.readUntil('x'), 'a:x', 'a failed timer releases the connection');
+  open.reset();
+  await baton.waitForStats({
+    'network_filter.script.holds.timeouts': 1,
+    'network_filter.script.passes.errors': 1,
+    'network_filter.script.late.errors': 1,
+  });
 });

@@ -54,7 +54,7 @@ export class ConnectionFilter implements NetworkFilter, ScopeOwner {
 
   onNewConnection(): FilterStatus {
     const { definition } = this.#version;
-    if (definition.onConnection === undefined) return FilterStatus.Continue;
+    if (definition.onConnection === undefined) return this.#pass(0);
     return this.#call('onConnection', () => definition.onConnection!(this.#context));
   }
 
@@ -68,10 +68,10 @@ export class ConnectionFilter implements NetworkFilter, ScopeOwner {
     this.#isEnded = true;
     this.#shared.timers.cancel(this.#timer);
     try {
-      this.#version.definition.onClose?.(this.#context);
+      const result: unknown = this.#version.definition.onClose?.(this.#context);
+      if (result instanceof Promise) this.#watch('onClose', result);
     } catch (error) {
-      this.#shared.stats.increment(at.errors);
-      this.#shared.faults.report('onClose', error, 'the connection had ended');
+      this.#failedLate('onClose', error);
     }
     this.#context.end();
   }
@@ -85,7 +85,8 @@ export class ConnectionFilter implements NetworkFilter, ScopeOwner {
   }
 
   timerFailed(thrown: unknown): void {
-    this.#failed('a timer', thrown);
+    this.#isWaiting = false;
+    if (this.#failed('a timer', thrown) === FilterStatus.Continue) this.#client.continueReading();
   }
 
   // ── Hooks ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -101,7 +102,10 @@ export class ConnectionFilter implements NetworkFilter, ScopeOwner {
     const { length } = this.#unseen;
     try {
       const result = act();
-      if (this.#isEnded || this.#client.isClosed) return FilterStatus.Stop;
+      if (this.#isEnded || this.#client.isClosed) {
+        if (result instanceof Promise) this.#watch(hook, result);
+        return FilterStatus.Stop;
+      }
       return result instanceof Promise ? this.#wait(hook, length, result) : this.#obey(hook, length, result);
     } catch (error) {
       return this.#failed(hook, error);
@@ -127,9 +131,11 @@ export class ConnectionFilter implements NetworkFilter, ScopeOwner {
 
   /** `length`: of the bytes that the hook has seen. */
   #obey(hook: HookName, length: number, result: unknown): FilterStatus {
-    const isResult = result === undefined || (hook === 'onData' && (result === 'more' || result === 'done'));
+    const isResult = result === undefined || result === 'more' || (hook === 'onData' && result === 'done');
     if (!isResult)
       return this.#failed(hook, new TypeError(`${hook} has returned something else than ${allowed(hook)}`));
+    if (result === 'more' && this.#version.definition.onData === undefined)
+      return this.#failed(hook, new TypeError("onConnection has returned 'more', but there is no onData"));
     if (result === 'done') this.#isDone = true;
     // More bytes may have arrived while it was waited for.
     if (result === 'more') return this.#unseen.length > length ? this.#show() : this.#stop();
@@ -147,6 +153,7 @@ export class ConnectionFilter implements NetworkFilter, ScopeOwner {
     this.#shared.timers.cancel(this.#timer);
     this.#isStopped = false;
     this.#unseen.drop(length);
+    this.#context.isPassedOn = true;
     return FilterStatus.Continue;
   }
 
@@ -166,6 +173,16 @@ export class ConnectionFilter implements NetworkFilter, ScopeOwner {
     return this.#fail(hook, thrown, 'script_error');
   }
 
+  /** Reports a promise that nothing waits for, if it is rejected. */
+  #watch(hook: string, result: Promise<unknown>): void {
+    result.catch((error: unknown) => this.#failedLate(hook, error));
+  }
+
+  #failedLate(hook: string, thrown: unknown): void {
+    this.#shared.stats.increment(at.errors);
+    this.#shared.faults.report(hook, thrown, 'the connection had ended');
+  }
+
   #fail(hook: string, thrown: unknown, details: string): FilterStatus {
     const { faults, failsOpen } = this.#shared;
     faults.report(hook, thrown, failsOpen ? 'the connection goes on' : 'the connection is closed');
@@ -177,11 +194,13 @@ export class ConnectionFilter implements NetworkFilter, ScopeOwner {
 }
 
 function allowed(hook: HookName): string {
-  return hook === 'onData' ? "nothing, 'more' and 'done'" : 'nothing';
+  return hook === 'onData' ? "nothing, 'more' and 'done'" : "nothing and 'more'";
 }
 
 class ConnectionContext extends StreamScope implements Api {
   readonly config: unknown;
+  /** The next filters have the connection. */
+  isPassedOn = false;
   readonly #shared: SharedByConnections;
   readonly #client: FilteredClient;
 
@@ -202,11 +221,15 @@ class ConnectionContext extends StreamScope implements Api {
   }
 
   setCluster(name: string): void {
+    if (this.isPassedOn)
+      throw new Error("setCluster(): the connection was passed on; onConnection can hold it for onData: return 'more'");
     if (!this.#shared.hasCluster(name)) throw new Error(`setCluster(): there is no cluster '${name}'`);
     this.#client.setCluster(name);
   }
 
   close(details = 'script_closed'): void {
+    if (this.#client.isClosed) return;
+    this.#shared.beginTurn();
     this.#shared.stats.increment(at.replies);
     this.#client.close(FilterClose.Flush, details);
   }
