@@ -18,8 +18,8 @@ const ANY: Set<string> = new Set(['*']);
 const MAX_CALLS = 1000;
 
 export class ScriptLogger implements AccessLogger {
-  /** A hook may read any header. */
-  readonly needs = { ...noHeaderNeeds(), request: ANY, response: ANY, trailers: ANY };
+  /** A hook may read any header, and format() has any operator. */
+  readonly needs = { ...noHeaderNeeds(), request: ANY, response: ANY, trailers: ANY, wireBytes: true };
   readonly #shared: SharedByStreams;
   readonly #current: CurrentVersion<'access logger'>;
   readonly #calls: StreamCalls;

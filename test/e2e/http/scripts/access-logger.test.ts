@@ -37,7 +37,7 @@ t.test('onLog gets each finished request, and may send it somewhere', async (t) 
           const { bytesSent, cluster, details, flags, host, method, path, routeName, status, type } = entry;
           const own = [type, method, path, host, status, flags, details, cluster, routeName, bytesSent > 0];
           const more = [entry.requestHeader('x-own'), entry.responseHeader('content-type'), entry.responseTrailer('x-none'), entry.durationMs >= 0];
-          appendFileSync(ctx.config.path, [...own, ...more, entry.format('%REQ(:PATH)% %RESPONSE_CODE%')].join() + '\\n');
+          appendFileSync(ctx.config.path, [...own, ...more, entry.format('%REQ(:PATH)% %RESPONSE_CODE%'), Number(entry.format('%DOWNSTREAM_WIRE_BYTES_SENT%')) > bytesSent].join() + '\\n');
           ctx.state.count = (ctx.state.count as number ?? 0) + 1;
           ctx.stats.count('entries');
           await ctx.fetch('collector', '/log', { body: String(ctx.state.count) });
@@ -49,7 +49,7 @@ t.test('onLog gets each finished request, and may send it somewhere', async (t) 
   const line = 'http,GET,/a?b=c,';
   await waitFor(() => read(path).includes(line));
   const [, , , host] = read(path).split(',');
-  t.equal(read(path), `${line}${host},200,-,via_upstream,host,,true,ü,application/json,,true,/a?b=c 200\n`);
+  t.equal(read(path), `${line}${host},200,-,via_upstream,host,,true,ü,application/json,,true,/a?b=c 200,true\n`);
   await waitFor(() => received.length === 1);
   await proxy.get('/');
   await waitFor(() => received.length === 2);

@@ -3,8 +3,21 @@
 import { renameSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
-import { startUpstream, waitFor } from '../../harness/index.js';
-import { echoed, type ScriptProxy, startScriptProxy } from './script-proxy.js';
+import { tempDir } from '../../harness/environment.js';
+import {
+  bootstrap,
+  type Config,
+  connectRaw,
+  httpListener,
+  httpRequest,
+  startBaton,
+  startEchoUpstream,
+  startUpstream,
+  staticCluster,
+  waitFor,
+} from '../../harness/index.js';
+import { managerOf, routeTo } from '../proxy.js';
+import { echoed, registering, type ScriptProxy, startScriptProxy, writeScript } from './script-proxy.js';
 
 const answering = (text: string) => `
 import { defineHttpFilter } from 'baton';
@@ -71,3 +84,63 @@ export default defineHttpFilter({
 async function serves({ get }: ScriptProxy, version: string): Promise<void> {
   await waitFor(async () => echoed(await get('/')).headers['x-version'] === version, { what: `version ${version}` });
 }
+
+t.test('new connections and entries have the new version of network filters and access loggers', async (t) => {
+  const directory = tempDir(t);
+  const filter = (version: string) => `
+    import { defineNetworkFilter } from 'baton';
+    export default defineNetworkFilter({
+      onConnection: (ctx) => ctx.stats.count('begun_${version}'),
+      onClose: (ctx) => ctx.stats.count('ended_${version}'),
+    });`;
+  const logger = (version: string) => `
+    import { defineAccessLogger } from 'baton';
+    export default defineAccessLogger({
+      onLog(_entry, ctx) {
+        ctx.state.total = (ctx.state.total as number ?? 0) + 1;
+        ctx.stats.gauge('total', ctx.state.total as number);
+        ctx.stats.count('logged_${version}');
+      },
+    });`;
+  const write = (version: string) => {
+    writeScript(directory, 'filter.ts', filter(version));
+    writeScript(directory, 'logger.ts', logger(version));
+  };
+  write('a');
+  const host = await startEchoUpstream(t);
+  const typed = (kind: string, module: string) => ({
+    name: module,
+    typed_config: { '@type': `type.googleapis.com/baton.${kind}.script.v1.Script`, module },
+  });
+  const manager = managerOf([routeTo({ prefix: '/' }, 'host')], { access_log: [typed('access_loggers', 'logger')] });
+  const listener = httpListener('main', 0, manager);
+  const [chain] = listener['filter_chains'] as { filters: Config[] }[];
+  const filters = [typed('filters.network', 'filter'), ...chain!.filters];
+  const modules = ['filter', 'logger'].map((name) => [name, { filename: join(directory, `${name}.ts`), watch: true }]);
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners: [{ ...listener, filter_chains: [{ filters }] }],
+      clusters: [staticCluster('host', host.port)],
+      extra: registering(Object.fromEntries(modules)),
+    }),
+    args: ['-l', 'warning', '--concurrency', '1'],
+  });
+  const port = await baton.listenerPort('main');
+  const old = await connectRaw(t, port);
+  await httpRequest(port, '/');
+  const stat = async (name: string) => (await baton.stat(name)) ?? 0;
+  const connections = (name: string) => stat(`network_filter.script.filter.${name}`);
+  const entries = (name: string) => stat(`access_log.script.logger.${name}`);
+  await waitFor(async () => (await connections('begun_a')) === 2 && (await entries('logged_a')) === 1);
+  write('b');
+  await waitFor(async () => {
+    await httpRequest(port, '/');
+    return (await connections('begun_b')) > 0 && (await entries('logged_b')) > 0;
+  });
+  const isStateKept = async () =>
+    (await entries('total')) === (await entries('logged_a')) + (await entries('logged_b'));
+  await waitFor(isStateKept, { what: 'the state of the logger' });
+  t.equal(await connections('ended_a'), (await connections('begun_a')) - 1, 'a connection keeps its version');
+  old.reset();
+  await waitFor(async () => (await connections('ended_a')) === (await connections('begun_a')));
+});
