@@ -86,7 +86,12 @@ export class TestStream implements FilterHost {
       this.#failed = reject;
     });
     this.#sendRequest(this.#test.request ?? {});
-    await ended;
+    try {
+      await ended;
+    } finally {
+      // Also after a failure: a timer of the filter would keep the process.
+      this.#destroy();
+    }
     return this.#result();
   }
 
@@ -210,13 +215,15 @@ export class TestStream implements FilterHost {
     if (this.#isEnded) return;
     this.#isEnded = true;
     this.info.durationMs = performance.now() - this.#startMs;
-    setImmediate(() => {
-      this.#decode.end();
-      this.#encode?.end();
-      this.#filter.onDestroy?.();
-      this.#control.release();
-      this.#done();
-    });
+    setImmediate(() => this.#done());
+  }
+
+  #destroy(): void {
+    this.#isEnded = true;
+    this.#decode.end();
+    this.#encode?.end();
+    this.#filter.onDestroy?.();
+    this.#control.release();
   }
 
   // ── FilterHost ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -147,3 +147,18 @@ t.test('a definition with a mistake is refused', async (t) => {
   });
   await t.rejects(testFilter(strict), { message: 'limit is missing' });
 });
+
+t.test('a test that fails leaves no timer', async (t) => {
+  const signals: AbortSignal[] = [];
+  const filter = defineHttpFilter({
+    onRequest(_request, ctx) {
+      signals.push(ctx.signal);
+      ctx.setTimeout(() => t.fail('a timer outlived the test'), 3_600_000);
+    },
+  });
+  const response = () => {
+    throw new Error('in the test');
+  };
+  await t.rejects(testFilter(filter, { response }), { message: 'in the test' });
+  t.equal(signals[0]!.aborted, true);
+});
