@@ -31,7 +31,9 @@ export default defineHttpFilter<Config>({
   },
 
   async onResponse(response, ctx) {
-    const budget = ctx.state['budget'] as Budget;
+    const budget = ctx.state['budget'] as Budget | undefined;
+    // An earlier filter has answered.
+    if (budget === undefined) return;
     const type = response.headers.get('content-type') ?? '';
     if (type.startsWith('application/json')) return void (budget.used += tokensOf(await response.text()));
     if (!type.startsWith('text/event-stream')) return;

@@ -10,9 +10,9 @@ interface Config {
 export default defineHttpFilter<Config>({
   async onRequest(request, ctx) {
     const { model } = (await request.json()) as { model?: string };
-    const cluster = ctx.config.models[model ?? ''];
-    if (cluster === undefined) return ctx.reply(404, `there is no model '${model}'\n`);
-    ctx.setCluster(cluster);
+    const { models } = ctx.config;
+    if (model === undefined || !Object.hasOwn(models, model)) return ctx.reply(404, `there is no model '${model}'\n`);
+    ctx.setCluster(models[model]!);
     ctx.metadata.set('model', { name: model });
     return undefined;
   },

@@ -12,10 +12,12 @@ interface Config {
 
 export default defineHttpFilter<Config>({
   async onRequest(request, ctx) {
-    if (request.method !== 'POST') return undefined;
     try {
-      const { query } = (await request.json()) as { query: string };
-      const depth = depthOf(parse(query, { maxTokens: MAX_TOKENS, noLocation: true }));
+      // Servers also read a query from the URL, even that of a POST.
+      const queries = request.query.getAll('query');
+      if (request.method === 'POST') queries.push(((await request.json()) as { query: string }).query);
+      const depths = queries.map((query) => depthOf(parse(query, { maxTokens: MAX_TOKENS, noLocation: true })));
+      const depth = Math.max(0, ...depths);
       if (depth <= ctx.config.maxDepth) return undefined;
       ctx.stats.count('too_deep');
       return refuse(ctx, `the query has ${depth} levels, and may have ${ctx.config.maxDepth}`);

@@ -15,8 +15,8 @@ type Keys = ReturnType<typeof createLocalJWKSet>;
 
 const MAX_AGE_MS = 5 * 60_000;
 
-/** Of this worker. A promise: requests that come together ask once. */
-let keys: { readonly since: number; readonly set: Promise<Keys> } | undefined;
+/** Of this worker, by cluster and path: the filter may be configured several times. A promise: requests that come together ask once. */
+const known = new Map<string, { readonly since: number; readonly set: Promise<Keys> }>();
 
 export default defineHttpFilter<Config>({
   config(given) {
@@ -47,14 +47,14 @@ export default defineHttpFilter<Config>({
 });
 
 function currentKeys(ctx: HttpContext<Config>): Promise<Keys> {
-  if (keys === undefined || Date.now() - keys.since > MAX_AGE_MS) {
-    const set = fetchKeys(ctx);
-    keys = { since: Date.now(), set };
-    set.catch(() => {
-      keys = undefined;
-    });
-  }
-  return keys.set;
+  const { cluster, path } = ctx.config;
+  const place = `${cluster} ${path}`;
+  const keys = known.get(place);
+  if (keys !== undefined && Date.now() - keys.since <= MAX_AGE_MS) return keys.set;
+  const set = fetchKeys(ctx);
+  known.set(place, { since: Date.now(), set });
+  set.catch(() => known.delete(place));
+  return set;
 }
 
 async function fetchKeys(ctx: HttpContext<Config>): Promise<Keys> {

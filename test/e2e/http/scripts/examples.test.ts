@@ -109,6 +109,9 @@ t.test('graphql-depth', withPackages, async (t) => {
   t.match(await ask('{ ...self } fragment self on A { a { ...self } }'), { status: 400, body: /Infinity levels/ });
   t.match(await ask('{ a'), { status: 400, body: /Syntax Error/ });
   t.match(await ask(`{ ${'a '.repeat(5000)} }`), { status: 400, body: /token/ });
+  const deep = encodeURIComponent('{ a { b { c { d } } } }');
+  t.equal((await get(`/graphql?query=${deep}`)).status, 400, 'a query in the URL');
+  t.equal((await get('/graphql?query={a}')).status, 200);
 });
 
 /** Starts a proxy with one of the examples as its filter. `ports`: of the clusters; `host` is that of the route. */
