@@ -107,7 +107,7 @@ export abstract class OutgoingCall implements PoolRequest {
    */
   protected start(timeoutMs: number): void {
     try {
-      if (timeoutMs > 0) this.cluster.thread.wheel.schedule(this.#timer, timeoutMs);
+      this.endWithin(timeoutMs);
       this.#pool = this.cluster.pool(this.host, Priority.Default, undefined, this.#traits());
       this.#pool.start(this);
     } catch (error) {
@@ -116,6 +116,11 @@ export abstract class OutgoingCall implements PoolRequest {
       if (!this.isOver) this.abort();
       throw error;
     }
+  }
+
+  /** Ends the call after `timeoutMs` from now at the latest; 0: a no-op. */
+  protected endWithin(timeoutMs: number): void {
+    if (timeoutMs > 0 && !this.isOver) this.cluster.thread.wheel.schedule(this.#timer, timeoutMs);
   }
 
   protected get isOver(): boolean {

@@ -6,6 +6,7 @@ import { besideEnvoy, type ProxyProgram } from '../../harness/envoy.js';
 import {
   bootstrap,
   type Config,
+  connectRaw,
   freePort,
   httpListener,
   startBaton,
@@ -119,6 +120,65 @@ besideEnvoy('copies have the request as its host gets it, with a host of their o
     'cluster.host.external.upstream_rq_200': 7,
   });
   t.equal(mirror.received.length, before);
+});
+
+besideEnvoy('a request without a host has no copy', async (t, program) => {
+  const mirror = await startHost(t);
+  const { baton, get } = await startProxy(t, {
+    ...program,
+    listeners: {
+      all: {
+        route_config: routeConfig([
+          {
+            name: 'all',
+            domains: ['*'],
+            request_mirror_policies: [{ cluster: 'mirror' }],
+            routes: [
+              { match: { prefix: '/none' }, route: { cluster: 'none' } },
+              { match: { prefix: '/' }, route: { cluster: 'mirror' } },
+            ],
+          },
+        ]),
+      },
+    },
+    clusters: [staticCluster('none', []), staticCluster('mirror', mirror.port)],
+  });
+  t.equal((await get('/none')).status, 503);
+  t.equal((await get('/some')).status, 200);
+  await baton.waitForStats({ 'cluster.mirror.upstream_rq_total': 2, 'cluster.none.upstream_cx_none_healthy': 1 });
+  t.strictSame([...new Set(mirror.received.map(({ url }) => url))], ['/some']);
+});
+
+besideEnvoy('the timeout of a copy begins when its request is complete', async (t, program) => {
+  const host = await startHost(t);
+  const mirror = await startHost(t);
+  const stuck = await startUpstream(t, () => {});
+  const timeout = '0.5s';
+  const routes = [
+    route('/slow', undefined, { cluster: 'stuck', timeout }),
+    route('/', [{ cluster: 'mirror' }], { timeout }),
+  ];
+  const { baton, get, ports } = await startProxy(t, {
+    ...program,
+    listeners: {
+      all: {
+        route_config: routeConfig([{ name: 'all', domains: ['*'], routes }]),
+      },
+    },
+    clusters: [
+      staticCluster('host', host.port),
+      staticCluster('mirror', mirror.port),
+      staticCluster('stuck', stuck.port),
+    ],
+  });
+  const connection = await connectRaw(t, ports['all']!);
+  connection.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\na');
+  await baton.waitForStats({ 'cluster.mirror.upstream_rq_total': 1 });
+  t.equal((await get('/slow')).status, 504, 'the timeout has passed');
+  connection.write('b');
+  await connection.readUntil(`from ${host.port}`);
+  await waitFor(() => mirror.received.length > 0, { what: 'the copy' });
+  t.equal(mirror.received[0]!.body, 'ab');
 });
 
 t.test('a mirror that reads nothing loses its copy, and the request continues', async (t) => {

@@ -23,16 +23,18 @@ export interface MirroredHead {
 
 export class MirroredRequest extends OutgoingCall {
   readonly #head: MirroredHead;
+  readonly #timeoutMs: number;
 
-  constructor(caller: CallingThread, cluster: Cluster, host: ClusterHost, head: MirroredHead) {
+  /** `timeoutMs`: from the end of the request to the end of the response; 0: none. */
+  constructor(caller: CallingThread, cluster: Cluster, host: ClusterHost, head: MirroredHead, timeoutMs: number) {
     super(caller, cluster, host);
     this.#head = head;
+    this.#timeoutMs = timeoutMs;
   }
 
-  /** `timeoutMs`: 0: none. */
-  begin(isComplete: boolean, timeoutMs: number): void {
+  begin(isComplete: boolean): void {
     if (isComplete) this.completeBody();
-    this.start(timeoutMs);
+    this.start(isComplete ? this.#timeoutMs : 0);
   }
 
   /** Returns false if the copy is given up because its host takes too little. */
@@ -43,7 +45,10 @@ export class MirroredRequest extends OutgoingCall {
       return false;
     }
     if (bytes.length > 0) this.enqueue(bytes);
-    if (isComplete) this.completeBody();
+    if (isComplete) {
+      this.completeBody();
+      this.endWithin(this.#timeoutMs);
+    }
     this.sendBody();
     return true;
   }

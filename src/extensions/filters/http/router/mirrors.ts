@@ -32,8 +32,9 @@ export class Mirrors {
       const host = chooseHost(thread, cluster);
       if (typeof host === 'string') continue;
       try {
-        const copy = new MirroredRequest(this.#calls, cluster, host, this.#headFor(policy, headers, info));
-        copy.begin(endStream, timeoutMs);
+        const head = this.#headFor(policy, headers, info);
+        const copy = new MirroredRequest(this.#calls, cluster, host, head, timeoutMs);
+        copy.begin(endStream);
         if (!endStream) this.#copies.push(copy);
       } catch (error) {
         // The request continues without this copy.

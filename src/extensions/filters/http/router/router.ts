@@ -491,11 +491,10 @@ export class Router implements TerminalFilter, TryListener {
     this.#retries.begin(route.retryPolicy ?? this.#options.defaultRetries, headers);
     // A retry needs the head in a later turn.
     if (this.#retries.isEnabled && !headers.retain()) return this.#stream.sendLocalReply(NO_ROOM);
-    if (route.mirrors !== undefined && !this.#stream.isUpgrade) this.#mirror(route.mirrors, headers, endStream);
     if (endStream) this.#startTimeout();
     // An upgrade request sends nothing more before its response.
     else if (this.#stream.isUpgrade && timeouts.timeoutMs > 0) this.#deadline.set(timeouts.timeoutMs);
-    this.#start();
+    this.#start(true);
   }
 
   /** Begins the copies of the request. */
@@ -519,11 +518,13 @@ export class Router implements TerminalFilter, TryListener {
   }
 
   /** Begins a try: picks a host and requests a connection from its pool. */
-  #start(): void {
+  #start(isFirst = false): void {
     const route = this.#route;
     const cluster = this.#cluster;
     const host = this.#retries.pickHost(cluster, this.#hash);
     if (host === undefined) return this.#answerWithoutHost();
+    if (isFirst && route.mirrors !== undefined && !this.#stream.isUpgrade)
+      this.#mirror(route.mirrors, this.#request.headers, this.#request.isComplete);
     const { info } = this.#stream;
     if (this.#stream.matchesUpstreamScheme)
       info.scheme = cluster.transportOf(host)?.tls === undefined ? 'http' : 'https';
