@@ -67,11 +67,11 @@ export interface LuaVm {
   resume(coroutine: number, ...values: unknown[]): LuaOutcome;
   /** Frees a coroutine, ended or not. */
   release(coroutine: number): void;
-  /** Returns what the ended coroutine has returned. */
-  results(coroutine: number): unknown[];
   /** Why the last run has failed. */
   message(): string;
   memoryBytes(): number;
+  /** Frees the VM now, and not when it is garbage. Every later call throws. Throws while a script runs. */
+  close(): void;
 }
 
 interface NativeLua {

@@ -84,12 +84,16 @@ LJLIB_ASM(next)			LJLIB_REC(.)
 }
 
 #if LJ_52 || LJ_HASFFI
+/* Baton: ends a chain of tail calls between functions that have no instructions. May throw. */
+extern void (*baton_checkpoint)(lua_State *L);
+
 static int ffh_pairs(lua_State *L, MMS mm)
 {
   TValue *o = lj_lib_checkany(L, 1);
   cTValue *mo = lj_meta_lookup(L, o, mm);
   if ((LJ_52 || tviscdata(o)) && !tvisnil(mo)) {
     L->top = o+1;  /* Only keep one argument. */
+    if (baton_checkpoint) baton_checkpoint(L);
     copyTV(L, L->base-1-LJ_FR2, mo);  /* Replace callable. */
     return FFH_TAILCALL;
   } else {
@@ -331,6 +335,7 @@ LJLIB_ASM(tostring)		LJLIB_REC(.)
   cTValue *mo;
   L->top = o+1;  /* Only keep one argument. */
   if (!tvisnil(mo = lj_meta_lookup(L, o, MM_tostring))) {
+    if (baton_checkpoint) baton_checkpoint(L);
     copyTV(L, L->base-1-LJ_FR2, mo);  /* Replace callable. */
     return FFH_TAILCALL;
   }

@@ -23,6 +23,15 @@
 
 /* ------------------------------------------------------------------------ */
 
+/* Baton: is called during long work, and may throw. */
+extern void (*baton_checkpoint)(lua_State *L);
+static __thread uint32_t baton_work;
+
+static void baton_step(lua_State *L)
+{
+  if ((++baton_work & 0xffff) == 0 && baton_checkpoint) baton_checkpoint(L);
+}
+
 #define LJLIB_MODULE_table
 
 LJLIB_LUA(table_foreachi) /*
@@ -86,6 +95,7 @@ LJLIB_CF(table_insert)		LJLIB_REC(.)
       lj_err_caller(L, LJ_ERR_TABINS);
     /* NOBARRIER: This just moves existing elements around. */
     for (n = lj_lib_checkint(L, 2); i > n; i--) {
+      baton_step(L);
       /* The set may invalidate the get pointer, so need to do it first! */
       TValue *dst = lj_tab_setint(L, t, i);
       cTValue *src = lj_tab_getint(t, i-1);
@@ -189,6 +199,7 @@ static int sort_comp(lua_State *L, int a, int b)
     lua_pop(L, 1);
     return res;
   } else {  /* a < b? */
+    baton_step(L);
     return lua_lessthan(L, a, b);
   }
 }

@@ -891,6 +891,8 @@ LJ_NOINLINE void LJ_FASTCALL lj_err_run(lua_State *L)
     TValue *errfunc, *top;
     lj_state_checkstack(L, LUA_MINSTACK * 2);  /* Might raise new error. */
     lj_trace_abort(G(L));
+    /* Baton: a hook that ends a run may have raised this. The handler is ended too. */
+    if (!(G(L)->hookmask & HOOK_GC)) hook_leave(G(L));
     errfunc = restorestack(L, ef);
     top = L->top;
     if (!tvisfunc(errfunc) || L->status == LUA_ERRERR) {

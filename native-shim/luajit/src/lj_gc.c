@@ -25,6 +25,7 @@
 #include "lj_cdata.h"
 #endif
 #include "lj_trace.h"
+#include "lj_ff.h"
 #include "lj_dispatch.h"
 #include "lj_vm.h"
 #include "lj_vmevent.h"
@@ -571,7 +572,9 @@ static void gc_finalize(lua_State *L)
   makewhite(g, o);
   /* Resolve the __gc metamethod. */
   mo = lj_meta_fastg(g, tabref(gco2ud(o)->metatable), MM_gc);
-  if (mo)
+  /* Baton: finalizers run without hooks, so without limits. Only those in C are called. */
+  if (mo && tvisfunc(mo) && (iscfunc(funcV(mo)) ||
+      funcV(mo)->c.ffid == FF_io_method___gc || funcV(mo)->c.ffid == FF_buffer_method___gc))
     gc_call_finalizer(g, L, mo, o);
 }
 

@@ -8,8 +8,6 @@ namespace baton {
 namespace {
 
 constexpr size_t kMaxValues = 4;
-// What V8 assumes that a VM holds.
-constexpr int64_t kTypicalBytes = 256 * 1024;
 
 napi_value throwError(napi_env env, const std::string& message) {
   napi_value text = nullptr;
@@ -26,8 +24,10 @@ struct Call {
     napi_value self = nullptr;
     void* data = nullptr;
     napi_get_cb_info(env, info, &count, values, &self, nullptr);
+    if (count > kMaxValues + 1) count = kMaxValues + 1;
     if (napi_unwrap(env, self, &data) == napi_ok) vm = static_cast<LuaVm*>(data);
-    if (vm == nullptr) napi_throw_type_error(env, nullptr, "this is no Lua VM");
+    if (vm != nullptr && vm->isClosed()) vm = nullptr;
+    if (vm == nullptr) napi_throw_type_error(env, nullptr, "this is no Lua VM that is open");
   }
   int32_t integer(size_t index) const {
     int32_t value = 0;
@@ -96,9 +96,10 @@ napi_value release(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-napi_value results(napi_env env, napi_callback_info info) {
+napi_value close(napi_env env, napi_callback_info info) {
   Call call(env, info);
-  return call.vm == nullptr ? nullptr : call.vm->results(call.integer(0));
+  if (call.vm != nullptr && !call.vm->close()) throwError(env, "a script runs in this Lua VM");
+  return nullptr;
 }
 
 napi_value message(napi_env env, napi_callback_info info) {
@@ -136,21 +137,12 @@ napi_value createVm(napi_env env, napi_callback_info info) {
       {"start", nullptr, start, nullptr, nullptr, nullptr, napi_default, nullptr},
       {"resume", nullptr, resume, nullptr, nullptr, nullptr, napi_default, nullptr},
       {"release", nullptr, release, nullptr, nullptr, nullptr, napi_default, nullptr},
-      {"results", nullptr, results, nullptr, nullptr, nullptr, napi_default, nullptr},
+      {"close", nullptr, close, nullptr, nullptr, nullptr, napi_default, nullptr},
       {"message", nullptr, message, nullptr, nullptr, nullptr, napi_default, nullptr},
       {"memoryBytes", nullptr, memoryBytes, nullptr, nullptr, nullptr, napi_default, nullptr},
   };
   napi_define_properties(env, object, sizeof methods / sizeof *methods, methods);
-  int64_t adjusted = 0;
-  napi_adjust_external_memory(env, kTypicalBytes, &adjusted);
-  napi_wrap(
-      env, object, vm,
-      [](napi_env environment, void* data, void*) {
-        delete static_cast<LuaVm*>(data);
-        int64_t now = 0;
-        napi_adjust_external_memory(environment, -kTypicalBytes, &now);
-      },
-      nullptr, nullptr);
+  napi_wrap(env, object, vm, [](napi_env, void* data, void*) { delete static_cast<LuaVm*>(data); }, nullptr, nullptr);
   return object;
 }
 

@@ -14,6 +14,8 @@ namespace baton {
 namespace {
 
 constexpr int kMaxDepth = 64;
+// Of the tables that a call passes: those that contain others twice have more values than they have entries.
+constexpr size_t kMaxValues = 64 * 1024;
 constexpr int kYieldClass = -1;
 constexpr int kTableClass = -2;
 
@@ -124,6 +126,12 @@ size_t LuaVm::push(lua_State* state, size_t index) {
   return index + 1;
 }
 
+bool LuaVm::countConverted(size_t bytes) {
+  convertedBytes_ += bytes;
+  if (++convertedValues_ > kMaxValues || convertedBytes_ > limits_.memoryBytes) isTooLarge_ = true;
+  return !isTooLarge_;
+}
+
 // Raises no error, and needs no memory of Lua.
 napi_value LuaVm::toJs(lua_State* state, int index, int depth) {
   napi_value made = nullptr;
@@ -142,6 +150,7 @@ napi_value LuaVm::toJs(lua_State* state, int index, int depth) {
     case LUA_TSTRING: {
       size_t length = 0;
       const char* text = lua_tolstring(state, index, &length);
+      if (!countConverted(length)) break;
       napi_create_string_latin1(env_, text, length, &made);
       return made;
     }
@@ -152,6 +161,10 @@ napi_value LuaVm::toJs(lua_State* state, int index, int depth) {
       uint32_t at = 0;
       lua_pushnil(state);
       while (lua_next(state, index) != 0) {
+        if (!countConverted(0)) {
+          lua_pop(state, 2);
+          break;
+        }
         napi_set_element(env_, made, at++, toJs(state, -2, depth + 1));
         napi_set_element(env_, made, at++, toJs(state, -1, depth + 1));
         lua_pop(state, 1);

@@ -11,7 +11,7 @@ int refuse(lua_State* state) {
 
 // A full collection of a large heap takes long for one instruction.
 int collectGarbage(lua_State* state) {
-  LuaVm::of(state)->checkTime(state);
+  LuaVm::of(state)->checkLimits(state);
   lua_pushvalue(state, lua_upvalueindex(1));
   lua_insert(state, 1);
   lua_call(state, lua_gettop(state) - 1, LUA_MULTRET);
@@ -40,8 +40,9 @@ void openLibraries(lua_State* state) {
   for (const char* name : {"exit", "execute", "setlocale"}) refuseIn(state, "os", name);
   refuseIn(state, "io", "popen");
   refuseIn(state, "package", "loadlib");
-  // debug.debug() reads from the terminal; the others reach into objects and hooks that Baton relies on.
-  for (const char* name : {"debug", "getregistry", "sethook", "setmetatable", "setuservalue"})
+  // debug.debug() reads from the terminal; the others reach into objects, functions and hooks that Baton relies on.
+  for (const char* name :
+       {"debug", "getmetatable", "getregistry", "sethook", "setlocal", "setmetatable", "setupvalue", "setuservalue"})
     removeFrom(state, "debug", name);
   removeFrom(state, "_G", "newproxy");
   // The third and the fourth searcher load native code.

@@ -54,7 +54,8 @@ int addClass(lua_State* state) {
     lua_pushlightuserdata(state, method.function);
     lua_pushstring(state, method.signature);
     lua_pushcclosure(state, method.signature[0] == '*' ? callIteration : callMethod, 2);
-    lua_setfield(state, -2, method.name);
+    // Scripts reach the methods only.
+    lua_setfield(state, strncmp(method.name, "__", 2) == 0 ? -3 : -2, method.name);
   }
   return 0;
 }
@@ -90,7 +91,7 @@ void checkArgument(lua_State* state, int index, char kind) {
 }  // namespace
 
 int LuaVm::call(lua_State* state, napi_ref function, const char* signature) {
-  checkTime(state);
+  checkLimits(state);
   LuaObject* self = objectAt(state, 1);
   if (self == nullptr || self->reference == nullptr) return luaL_typerror(state, 1, "object of Envoy's API");
   if (*signature == '*') signature++;
@@ -105,7 +106,13 @@ int LuaVm::call(lua_State* state, napi_ref function, const char* signature) {
   napi_value called = nullptr;
   napi_value result = nullptr;
   int passed = 0;
+  convertedValues_ = convertedBytes_ = 0;
+  isTooLarge_ = false;
   for (; passed < count && passed < kMaxArguments; passed++) arguments[passed] = toJs(state, passed + 2, 0);
+  if (isTooLarge_) {
+    napi_close_handle_scope(env_, scope);
+    return luaL_error(state, "a table is too large, or contains itself");
+  }
   napi_get_reference_value(env_, self->reference, &object);
   napi_get_reference_value(env_, function, &called);
   depth_++;

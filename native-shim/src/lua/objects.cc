@@ -63,8 +63,8 @@ void pushClass(lua_State* state, int number) {
   lua_pushlightuserdata(state, const_cast<char*>(&kClasses));
   lua_pushboolean(state, 1);
   lua_rawset(state, -3);
-  lua_pushvalue(state, -1);
-  lua_setfield(state, -2, "__index");
+  lua_pushboolean(state, 0);
+  lua_setfield(state, -2, "__metatable");
   lua_pushcfunction(state, collect);
   lua_setfield(state, -2, "__gc");
   lua_pushcfunction(state, areEqual);
@@ -72,6 +72,9 @@ void pushClass(lua_State* state, int number) {
   lua_pushvalue(state, -1);
   lua_rawseti(state, -3, number);
   lua_remove(state, -2);
+  lua_newtable(state);
+  lua_pushvalue(state, -1);
+  lua_setfield(state, -3, "__index");
 }
 
 void pushObject(lua_State* state, int number, napi_ref reference) {

@@ -15,7 +15,7 @@ struct LuaObject {
 
 // Returns the object at `index`; nullptr for any other value.
 LuaObject* objectAt(lua_State* state, int index);
-// Creates the metatable of class number `number` and leaves it on the stack. May raise an error.
+// Creates the metatable of class number `number` and its table of methods, and leaves both on the stack. May raise an error.
 void pushClass(lua_State* state, int number);
 // Pushes an object of a class. The object owns `reference`. May raise an error.
 void pushObject(lua_State* state, int number, napi_ref reference);

@@ -21,6 +21,11 @@ constexpr size_t kLargeBytes = 64 * 1024;
 // Of all VMs of one thread.
 constexpr size_t kThreadBytes = 256 * 1024 * 1024;
 thread_local size_t threadBytes = 0;
+// Of the C stack, which each callback of a function in C grows: threads of Node have 4 MB.
+constexpr ptrdiff_t kStackBytes = 1024 * 1024;
+// What V8 assumes that a VM holds, and the smallest change that it is told.
+constexpr int64_t kTypicalBytes = 256 * 1024;
+constexpr int64_t kReportedBytes = 1024 * 1024;
 
 int64_t nowNs(clockid_t clock) {
   timespec now{};
@@ -36,17 +41,26 @@ LuaVm* LuaVm::open(napi_env env, const VmLimits& limits) {
   vm->state_ = lua_newstate(allocate, vm);
   vm->beginRun();
   if (vm->state_ != nullptr && lua_cpcall(vm->state_, prepare, nullptr) == 0) {
-    baton_checkpoint = [](lua_State* state) { of(state)->checkTime(state); };
+    baton_checkpoint = [](lua_State* state) { of(state)->checkLimits(state); };
+    napi_adjust_external_memory(env, kTypicalBytes, &vm->reportedBytes_);
+    vm->reportedBytes_ = kTypicalBytes;
     return vm;
   }
   delete vm;
   return nullptr;
 }
 
-LuaVm::~LuaVm() {
+LuaVm::~LuaVm() { close(); }
+
+bool LuaVm::close() {
+  if (depth_ > 0) return false;
   if (state_ != nullptr) lua_close(state_);
+  state_ = nullptr;
   dropStaged();
   for (napi_ref function : functions_) napi_delete_reference(env_, function);
+  functions_.clear();
+  reportMemory(true);
+  return true;
 }
 
 LuaVm* LuaVm::of(lua_State* state) {
@@ -70,7 +84,7 @@ void* LuaVm::allocate(void* self, void* block, size_t before, size_t after) {
     threadBytes -= before;
     return nullptr;
   }
-  if (after > before) {
+  if (after > before && !vm->isReleasing_) {
     size_t more = after - before;
     if (vm->used_ + more > vm->limits_.memoryBytes || threadBytes + more > kThreadBytes ||
         (after >= kLargeBytes && vm->isOverdue())) {
@@ -87,6 +101,7 @@ void* LuaVm::allocate(void* self, void* block, size_t before, size_t after) {
 
 void LuaVm::beginRun() {
   if (depth_ > 0) return;
+  stackBegin_ = static_cast<const char*>(__builtin_frame_address(0));
   beganNs_ = nowNs(CLOCK_MONOTONIC);
   overdueCpuNs_ = 0;
   if (expired_) expired_ = false;
@@ -103,14 +118,15 @@ bool LuaVm::isOverdue() {
   return expired_;
 }
 
-void LuaVm::checkTime(lua_State* state) {
+void LuaVm::checkLimits(lua_State* state) {
+  if (stackBegin_ - static_cast<const char*>(__builtin_frame_address(0)) > kStackBytes) luaL_error(state, "stack overflow");
   if (!isOverdue()) return;
   // Each further instruction fails too, so that pcall() in a loop cannot keep the script alive.
   lua_sethook(state, onCount, LUA_MASKCOUNT, 1);
   luaL_error(state, "script exceeded its time limit of %d ms", static_cast<int>(limits_.timeNs / 1000000));
 }
 
-void LuaVm::onCount(lua_State* state, lua_Debug*) { of(state)->checkTime(state); }
+void LuaVm::onCount(lua_State* state, lua_Debug*) { of(state)->checkLimits(state); }
 
 // ── Chunks and coroutines ────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -249,23 +265,32 @@ Outcome LuaVm::continueRun(lua_State* coroutine, int arguments) {
 }
 
 void LuaVm::release(int coroutine) {
+  // This is no protected call: an error would end the process.
+  isReleasing_ = true;
   luaL_unref(state_, LUA_REGISTRYINDEX, coroutine);
-  if (isShort_ && depth_ == 0) collect();
+  isReleasing_ = false;
+  if (depth_ > 0) return;
+  collectIfShort();
+  reportMemory(false);
 }
 
-void LuaVm::collect() {
+void LuaVm::collectIfShort() {
+  size_t limit = limits_.memoryBytes;
+  if (!isShort_ && (used_ < limit / 4 * 3 || used_ < collectedBytes_ + limit / 8)) return;
   isShort_ = false;
+  isReleasing_ = true;
   auto all = [](lua_State* state) { return lua_gc(state, LUA_GCCOLLECT, 0); };
   if (lua_cpcall(state_, all, nullptr) != 0) lua_pop(state_, 1);
+  isReleasing_ = false;
+  collectedBytes_ = used_;
 }
 
-napi_value LuaVm::results(int reference) {
-  napi_value list = nullptr;
-  napi_create_array(env_, &list);
-  lua_State* coroutine = coroutineOf(state_, reference);
-  int count = coroutine == nullptr ? 0 : lua_gettop(coroutine);
-  for (int i = 1; i <= count; i++) napi_set_element(env_, list, static_cast<uint32_t>(i - 1), toJs(coroutine, i, 0));
-  return list;
+void LuaVm::reportMemory(bool isClosing) {
+  int64_t change = (isClosing ? 0 : static_cast<int64_t>(used_) + kTypicalBytes) - reportedBytes_;
+  if (!isClosing && change < kReportedBytes && change > -kReportedBytes) return;
+  int64_t now = 0;
+  napi_adjust_external_memory(env_, change, &now);
+  reportedBytes_ += change;
 }
 
 void LuaVm::takeMessage(lua_State* state) {

@@ -46,17 +46,17 @@ class LuaVm {
   int start(int function, const napi_value* values, size_t count, Outcome& outcome);
   Outcome resume(int coroutine, const napi_value* values, size_t count);
   void release(int coroutine);
-
-  // The results of the coroutine that has ended last, as a JavaScript array.
-  napi_value results(int coroutine);
+  // Frees everything but this object. Returns false while a script runs.
+  bool close();
+  bool isClosed() const { return state_ == nullptr; }
   const std::string& message() const { return message_; }
   size_t memoryBytes() const { return used_; }
 
   // ── For functions that Lua calls ──
   static LuaVm* of(lua_State* state);
   int call(lua_State* state, napi_ref function, const char* signature);
-  // Raises an error in `state` when the time of this run is over.
-  void checkTime(lua_State* state);
+  // Raises an error in `state` when the time of this run is over, or its C stack is used up.
+  void checkLimits(lua_State* state);
   napi_env env() const { return env_; }
 
  private:
@@ -79,20 +79,29 @@ class LuaVm {
   Outcome continueRun(lua_State* coroutine, int arguments);
   bool isOverdue();
   void takeMessage(lua_State* state);
-  // Lua collects nothing when memory is short: frees what the failed run has left behind.
-  void collect();
+  // Lua collects nothing when memory is short: frees what runs have left behind, after a run that has failed or close to the limit.
+  void collectIfShort();
+  // Lets V8 know how much memory it would free with this object.
+  void reportMemory(bool isClosing);
 
   bool stage(napi_value value, int depth);
   void dropStaged();
   // Pushes the staged value at `index`, and returns the index after it.
   size_t push(lua_State* state, size_t index);
   napi_value toJs(lua_State* state, int index, int depth);
+  // Counts a value that is converted. Returns false when a call has too many.
+  bool countConverted(size_t bytes);
   int finishCall(lua_State* state, napi_status status, napi_value result);
 
   napi_env env_;
   VmLimits limits_;
   lua_State* state_ = nullptr;
   size_t used_ = 0;
+  // After the last full collection.
+  size_t collectedBytes_ = 0;
+  int64_t reportedBytes_ = 0;
+  bool isReleasing_ = false;
+  const char* stackBegin_ = nullptr;
   int64_t beganNs_ = 0;
   int64_t overdueCpuNs_ = 0;
   bool expired_ = false;
@@ -101,6 +110,9 @@ class LuaVm {
   int classes_ = 0;
   std::string message_;
   int argument_ = 0;  // of an error about an argument
+  size_t convertedValues_ = 0;
+  size_t convertedBytes_ = 0;
+  bool isTooLarge_ = false;
   std::vector<Staged> staged_;
   std::string bytes_;
   std::vector<napi_ref> functions_;

@@ -1,6 +1,6 @@
 // The configuration of envoy.filters.http.lua, trailers, failures, and the limits of scripts.
 
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
 import { besideEnvoy } from '../../harness/envoy.js';
@@ -14,6 +14,7 @@ import {
   startUpstream,
   staticCluster,
   tempDir,
+  waitFor,
 } from '../../harness/index.js';
 import { managerOf, routeTo, startProxy } from '../proxy.js';
 
@@ -196,6 +197,51 @@ t.test('a script that needs too much time or memory fails, and others continue',
   t.match(log, 'not enough memory');
   t.match(log, 'os.exit() is not available in Baton');
   t.match(log, 'object used outside of proper scope');
+});
+
+t.test('a script can neither use what it has kept of an earlier message, nor wait for two things', async (t) => {
+  const upstream = await startUpstream(t, (_message, answer) => void answer.end('host'));
+  const script = `
+    function envoy_on_request(h)
+      local path = h:headers():get(":path")
+      if path == "/keep" then kept = h:bodyChunks() end
+      if path == "/use" then kept() end
+      if path == "/twice" then coroutine.wrap(function() h:body() end)() h:body() end
+    end`;
+  const { baton, get } = await startProxy(t, {
+    clusters: [staticCluster('host', upstream.port)],
+    listeners: { all: manager({ inline_code: script }, [routeTo({ prefix: '/' }, 'host')]) },
+    args: ['-l', 'warning', '--concurrency', '1'],
+  });
+  for (const path of ['/keep', '/use', '/twice'])
+    t.match(await get(path, { method: 'POST', body: 'x' }), { status: 200, body: 'host' }, path);
+  await baton.waitForStats({ 'http.all.lua.errors': 2 });
+  t.match(baton.stderr, 'object used outside of proper scope');
+  t.match(baton.stderr, 'the script waits already for another call');
+});
+
+t.test('requests are refused while a worker cannot load their script', async (t) => {
+  const upstream = await startUpstream(t, (_message, answer) => void answer.end('host'));
+  const file = join(tempDir(t), 'mark');
+  const script = `
+    local f = io.open("${file}")
+    if f then f:close() error("not now") end
+    function envoy_on_response(h) h:headers():add("x-fine", "1") end`;
+  const { baton, get } = await startProxy(t, {
+    clusters: [staticCluster('host', upstream.port)],
+    listeners: { all: manager({ inline_code: script }, [routeTo({ prefix: '/' }, 'host')]) },
+    args: ['-l', 'warning', '--concurrency', '1'],
+  });
+  writeFileSync(file, '');
+  for (let i = 0; i < 2; i++) t.match(await get('/'), { status: 500, body: 'Internal Server Error' });
+  await baton.waitForStats({ 'http.all.lua.errors': 2 });
+  t.match(baton.stderr, /script load error: .*not now/);
+  rmSync(file);
+  const answer = await waitFor(async () => {
+    const answer = await get('/');
+    return answer.status === 200 && answer;
+  });
+  t.equal(answer.headers['x-fine'], '1');
 });
 
 t.test('modules in native code are refused by name', async (t) => {

@@ -206,6 +206,15 @@ const CASES: Readonly<Record<string, Case>> = {
     received: 'hello',
     client: { 'x-meta': '5' },
   },
+  'a piece of a body is usable until the script waits': {
+    script: request(
+      'local v for c in h:bodyChunks() do h:httpCall("host", {[":method"] = "GET", [":path"] = "/call", [":authority"] = "svc"}, nil, 5000) v = select(2, pcall(function() c:length() end)) end h:streamInfo():dynamicMetadata():set("r", "v", v:match(": (.*)"))',
+    ),
+    method: 'POST',
+    body: 'hello',
+    received: 'hello',
+    client: { 'x-meta': 'object used outside of proper scope' },
+  },
   'body() after bodyChunks() fails': {
     script: request(
       'for c in h:bodyChunks() do end local ok, e = pcall(function() h:body() end) h:streamInfo():dynamicMetadata():set("r", "v", e:match(": (.*)"))',

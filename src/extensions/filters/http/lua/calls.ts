@@ -87,7 +87,7 @@ export class LuaCallRequest implements HttpCallRequest {
     if (method === undefined || path === undefined || host === undefined)
       throw new LuaError(`http call headers must include ':path', ':method', and ':authority'`);
     if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(method)) throw new LuaError(`'${method}' is no method`);
-    if (!/^[/*][^\s#]*$/.test(path)) throw new LuaError(`'${path}' is no path`);
+    if (!/^(?:\*|\/[\x21\x22\x24-\x7e\x80-\xff]*)$/.test(path)) throw new LuaError(`'${path}' is no path`);
     this.#method = method;
     this.#path = path;
     this.#host = checked(':authority', host);

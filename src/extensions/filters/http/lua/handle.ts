@@ -124,8 +124,7 @@ export class LuaHandle {
   }
 
   streamInfo(): LuaStreamInfo {
-    const { drain } = this.#stream;
-    this.#streamInfo ??= new LuaStreamInfo(this.#live, drain.bind(this.#stream));
+    this.#streamInfo ??= new LuaStreamInfo(this.#live, () => this.#stream.drain());
     return this.#streamInfo;
   }
 

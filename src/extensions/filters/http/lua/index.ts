@@ -4,6 +4,7 @@ import type { Any, DataSource, LuaLua as Lua, LuaPerRoute } from '../../../../co
 import {
   type HttpChain,
   type HttpChainContext,
+  type HttpFilter,
   type HttpFilterExtension,
   type HttpFilterFactory,
   messageOf,
@@ -11,13 +12,15 @@ import {
   type Report,
   readDataSource,
   refused,
+  type StreamControl,
   unpack,
   type WorkerContext,
 } from '../../../sdk.js';
 import { type LuaChainContext, LuaFilter } from './lua-filter.js';
 import { LuaStatsObject } from './objects/stats-objects.js';
-import { LuaScript, load, type VmSettings } from './script.js';
+import { LuaScript, tryToLoad, type VmSettings } from './script.js';
 import { LuaStats } from './stats.js';
+import { UnloadedScript } from './unloaded-script.js';
 import type { JsonStruct } from './values.js';
 
 const LUA = 'envoy.extensions.filters.http.lua.v3.Lua';
@@ -100,11 +103,14 @@ class LuaChain implements HttpFilterFactory {
     this.#filterContext = config.filter_context as JsonStruct | undefined;
   }
 
-  create(stream: LuaFilter['stream'], routeConfig: unknown): LuaFilter | undefined {
+  create(stream: StreamControl, routeConfig: unknown): HttpFilter | undefined {
     const route = routeConfig as RouteScript | undefined;
-    const script = this.#scriptFor(route)?.loaded;
+    const script = this.#scriptFor(route);
     if (script === undefined) return undefined;
-    return new LuaFilter(this.#context, stream, script, route?.filterContext ?? this.#filterContext);
+    const context = this.#context;
+    const loaded = script.loaded(context.clock.monotonicMs);
+    if (loaded === undefined) return new UnloadedScript(stream, context.filterStats);
+    return new LuaFilter(context, stream, loaded, route?.filterContext ?? this.#filterContext);
   }
 
   /** Undefined: none runs. */
@@ -146,7 +152,7 @@ function checkSource(source: DataSource | undefined, settings: VmSettings, path:
 /** Runs the script as workers will: as in Envoy, one that fails is refused. */
 function checkCode(code: string, { paths }: VmSettings, path: string, report: Report): void {
   try {
-    load(code, { paths, sharedId: '' });
+    tryToLoad(code, { paths });
   } catch (error) {
     report(path, `script load error: ${messageOf(error)}`);
   }

@@ -94,8 +94,8 @@ export class LuaFilter implements HttpFilter, RunOwner, HandleStream {
   }
 
   onDestroy(): void {
-    this.#request?.end();
-    this.#response?.end();
+    this.#request?.detach();
+    this.#response?.detach();
     this.#requestHeaders?.end();
     this.#requestBlock?.drop();
     this.#requestBlock = undefined;

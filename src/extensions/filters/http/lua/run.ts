@@ -13,6 +13,7 @@ import {
   headerKey,
   LuaError,
   LuaOutcome,
+  type LuaVm,
   OUTCOME_BITS,
   type StreamControl,
   type StreamInfo,
@@ -53,8 +54,11 @@ export interface RunOwner extends HandleStream {
 }
 
 export class LuaRun implements HeadOwner, InfoScope {
-  readonly owner: RunOwner;
   readonly headers: LuaHeaders;
+  /** Undefined once the stream has ended: what a script has kept holds this run until Lua collects it, but not the VM, which never would. */
+  #owner: RunOwner | undefined;
+  /** A no-op once the stream has ended. */
+  readonly #stream: StreamControl;
   readonly #direction: Direction;
   readonly #block: HeaderBlock;
   readonly #handle: LuaHandle;
@@ -76,7 +80,8 @@ export class LuaRun implements HeadOwner, InfoScope {
   #reply: LuaReply | undefined;
 
   constructor(owner: RunOwner, direction: Direction, block: HeaderBlock, endStream: boolean) {
-    this.owner = owner;
+    this.#owner = owner;
+    this.#stream = owner.stream;
     this.#direction = direction;
     this.#block = block;
     this.#endStream = endStream;
@@ -88,9 +93,12 @@ export class LuaRun implements HeadOwner, InfoScope {
 
   /** Begins the function `reference`. */
   start(reference: number): HeadersStatus {
-    const started = this.owner.script.vm.start(reference, this.#handle);
+    const { vm } = this.owner.script;
+    const started = vm.start(reference, this.#handle);
     this.#coroutine = started >> OUTCOME_BITS;
-    this.#obey((started & ((1 << OUTCOME_BITS) - 1)) as LuaOutcome);
+    // What the script has called has ended the stream.
+    if (this.#state === State.Ended) this.#release(vm);
+    else this.#obey((started & ((1 << OUTCOME_BITS) - 1)) as LuaOutcome);
     if (this.#isHolding) return HeadersStatus.StopIteration;
     this.#addReplacement();
     this.#passHead();
@@ -110,7 +118,7 @@ export class LuaRun implements HeadOwner, InfoScope {
     if (this.#isHolding) {
       if (this.#state === State.Responded) return DataStatus.StopNoBuffer;
       if (this.#body?.replacement === undefined) return DataStatus.StopAndBuffer;
-      this.#direction.drop(this.owner.stream);
+      this.#direction.drop(this.#stream);
       return DataStatus.StopNoBuffer;
     }
     this.#isStreamed = true;
@@ -120,7 +128,7 @@ export class LuaRun implements HeadOwner, InfoScope {
     }
     this.#addReplacement();
     this.#passHead();
-    this.#direction.continue(this.owner.stream);
+    this.#direction.continue(this.#stream);
     return DataStatus.StopNoBuffer;
   }
 
@@ -137,7 +145,13 @@ export class LuaRun implements HeadOwner, InfoScope {
     return HeadersStatus.Continue;
   }
 
-  /** Called when the stream ends, or when its request was answered by others. */
+  /** Called when the stream ends. */
+  detach(): void {
+    this.end();
+    this.#owner = undefined;
+  }
+
+  /** Ends the script's use of the message. */
   end(): void {
     if (this.#state === State.Ended) return;
     this.#state = State.Ended;
@@ -146,16 +160,22 @@ export class LuaRun implements HeadOwner, InfoScope {
     this.#handle.end();
     this.headers.end();
     this.#trailers?.end();
-    if (this.#coroutine >= 0) this.owner.script.vm.release(this.#coroutine);
+    this.#body?.end();
+    this.#release(this.owner.script.vm);
     if (this.#holdsBlock) this.#block.drop();
     this.#holdsBlock = false;
   }
 
   // ── For the objects of the script ────────────────────────────────────────────────────────────────────────────────
 
+  get owner(): RunOwner {
+    if (this.#owner === undefined) throw new LuaError(OUT_OF_SCOPE);
+    return this.#owner;
+  }
+
   get info(): StreamInfo {
-    if (this.#state === State.Ended) throw new LuaError(OUT_OF_SCOPE);
-    return this.owner.stream.info;
+    this.#checkScope();
+    return this.#stream.info;
   }
 
   get isRequest(): boolean {
@@ -179,12 +199,11 @@ export class LuaRun implements HeadOwner, InfoScope {
   body(isWrapped: boolean): unknown {
     if (!this.#endStream) {
       if (this.#isStreamed) throw new LuaError('cannot call body() after body streaming has started');
-      this.#state = State.WaitForBody;
-      return YIELD;
+      return this.#wait(State.WaitForBody);
     }
     if (this.#isStreamed) throw new LuaError('cannot call body() after body has been streamed');
     if (this.#body !== undefined) return this.#body;
-    const held = this.#direction.held(this.owner.stream);
+    const held = this.#direction.held(this.#stream);
     const bytes = held.length === 0 ? this.#piece : Buffer.concat([held, this.#piece]);
     if (bytes.length === 0 && !isWrapped) return undefined;
     this.#body = new LuaBody(bytes, (length) => this.#fitHead(length));
@@ -194,9 +213,8 @@ export class LuaRun implements HeadOwner, InfoScope {
   bodyChunks(): BodyChunks {
     if (this.#sawBody) throw new LuaError('cannot call bodyChunks after body processing has begun');
     return new BodyChunks(() => {
-      if (this.#endStream) return undefined;
-      this.#state = State.WaitForChunk;
-      return YIELD;
+      this.#checkScope();
+      return this.#endStream ? undefined : this.#wait(State.WaitForChunk);
     });
   }
 
@@ -205,34 +223,60 @@ export class LuaRun implements HeadOwner, InfoScope {
       this.#trailers ??= new LuaHeaders(this.#trailerBlock, HeadKind.Trailers, ALWAYS);
       return this.#trailers;
     }
-    if (this.#endStream) return undefined;
-    this.#state = State.WaitForTrailers;
-    return YIELD;
+    return this.#endStream ? undefined : this.#wait(State.WaitForTrailers);
   }
 
   respond(reply: LuaReply): unknown {
     if (!this.isRequest) throw new LuaError('respond not currently supported in the response path');
     if (this.#hasContinued) throw new LuaError('respond() cannot be called if headers have been continued');
+    const wait = this.#wait(State.Responded);
     this.#reply = reply;
-    this.#state = State.Responded;
-    return YIELD;
+    return wait;
   }
 
   /** Begins a call that the script waits for. Returns its outcome if that is known at once. */
   call(start: (done: (outcome: CallOutcome) => void) => HttpCall | undefined): unknown {
+    this.#checkRunning();
     let outcome: CallOutcome | undefined;
     let isStarted = false;
-    this.#call = startCall(start, (done) => {
+    const call = startCall(start, (done) => {
       if (!isStarted) outcome = done;
-      else this.owner.stream.run(() => this.#called(done));
+      else this.#stream.run(() => this.#called(done));
     });
     isStarted = true;
     if (outcome !== undefined) return outcome;
-    this.#state = State.HttpCall;
-    return YIELD;
+    // The start has ended the stream.
+    if ((this.#state as State) === State.Ended) call?.cancel();
+    this.#checkScope();
+    this.#call = call;
+    return this.#wait(State.HttpCall);
   }
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** A script may keep objects of a run, and use them in another. */
+  #checkScope(): void {
+    if (this.#state === State.Ended) throw new LuaError(OUT_OF_SCOPE);
+  }
+
+  #checkRunning(): void {
+    this.#checkScope();
+    // A coroutine of the script's own has yielded to the script, which continues.
+    if (this.#state !== State.Running) throw new LuaError('the script waits already for another call');
+  }
+
+  #wait(state: State): typeof YIELD {
+    this.#checkRunning();
+    this.#state = state;
+    return YIELD;
+  }
+
+  /** The coroutine's number belongs to another one afterwards. */
+  #release(vm: LuaVm): void {
+    const coroutine = this.#coroutine;
+    this.#coroutine = NONE;
+    if (coroutine >= 0) vm.release(coroutine);
+  }
 
   /** The message is held. */
   get #isHolding(): boolean {
@@ -241,7 +285,8 @@ export class LuaRun implements HeadOwner, InfoScope {
 
   #resume(...values: unknown[]): void {
     this.#state = State.Running;
-    this.#obey(this.owner.script.vm.resume(this.#coroutine, ...values));
+    const outcome = this.owner.script.vm.resume(this.#coroutine, ...values);
+    if ((this.#state as State) !== State.Ended) this.#obey(outcome);
   }
 
   #obey(outcome: LuaOutcome): void {
@@ -253,19 +298,21 @@ export class LuaRun implements HeadOwner, InfoScope {
   }
 
   #fail(message: string): void {
+    const { owner } = this;
     this.end();
-    this.owner.failed(message);
+    owner.failed(message);
   }
 
   #onChunk(piece: Uint8Array): DataStatus {
     this.#isStreamed = true;
     const chunk = new LuaBody(piece, (length) => this.#fitHead(length));
     this.#resume(chunk);
+    chunk.end();
     if (this.#isHolding && this.#state !== State.Responded && chunk.replacement === undefined)
       return DataStatus.StopAndBuffer;
     if (chunk.replacement === undefined) return this.#isHolding ? DataStatus.StopNoBuffer : DataStatus.Continue;
-    if (chunk.replacement.length > 0) this.#direction.add(this.owner.stream, chunk.replacement);
-    if (!this.#isHolding) this.#direction.continue(this.owner.stream);
+    if (chunk.replacement.length > 0) this.#direction.add(this.#stream, chunk.replacement);
+    if (!this.#isHolding) this.#direction.continue(this.#stream);
     return DataStatus.StopNoBuffer;
   }
 
@@ -275,7 +322,7 @@ export class LuaRun implements HeadOwner, InfoScope {
     if (this.#state !== State.HttpCall) return;
     this.#resume(...outcome);
     if (this.#isHolding) return;
-    const { stream } = this.owner;
+    const stream = this.#stream;
     if (this.#body?.replacement !== undefined) {
       this.#direction.drop(stream);
       this.#addReplacement();
@@ -293,7 +340,7 @@ export class LuaRun implements HeadOwner, InfoScope {
     if (this.#hasContinued) return;
     this.#hasContinued = true;
     this.#keepBlock();
-    if (this.#selectsRoute) this.owner.stream.continueWithNewRoute();
+    if (this.#selectsRoute) this.#stream.continueWithNewRoute();
   }
 
   /** A script that continues may read the head after it has passed. */
@@ -306,8 +353,8 @@ export class LuaRun implements HeadOwner, InfoScope {
   #addReplacement(): void {
     const replacement = this.#body?.replacement;
     if (replacement === undefined) return;
-    this.#direction.drop(this.owner.stream);
-    if (replacement.length > 0) this.#direction.add(this.owner.stream, replacement);
+    this.#direction.drop(this.#stream);
+    if (replacement.length > 0) this.#direction.add(this.#stream, replacement);
     this.#body!.replacement = undefined;
   }
 

@@ -25,11 +25,14 @@ export interface VmSettings extends PackagePaths {
 /** By shared_vm_id. A VM lasts as long as a script uses it. */
 const sharedVms = new Map<string, WeakRef<LuaVm>>();
 
+/** Between attempts to load a script that a worker could not load, perhaps because memory was short. */
+const RETRY_MS = 1000;
+
 export class LuaScript {
   readonly #code: string;
   readonly #settings: VmSettings;
   #loaded: LoadedScript | undefined;
-  #isBroken = false;
+  #retryMs = Number.NEGATIVE_INFINITY;
 
   /** `code`: one character per byte. */
   constructor(code: string, settings: VmSettings) {
@@ -37,13 +40,13 @@ export class LuaScript {
     this.#settings = settings;
   }
 
-  /** Returns undefined for a script that could not be loaded, after a log line. */
-  get loaded(): LoadedScript | undefined {
-    if (this.#loaded !== undefined || this.#isBroken) return this.#loaded;
+  /** Returns undefined for a script that could not be loaded, after a log line. `nowMs`: of the monotonic clock. */
+  loaded(nowMs: number): LoadedScript | undefined {
+    if (this.#loaded !== undefined || nowMs < this.#retryMs) return this.#loaded;
     try {
       this.#loaded = load(this.#code, this.#settings);
     } catch (error) {
-      this.#isBroken = true;
+      this.#retryMs = nowMs + RETRY_MS;
       logger.error(`script load error: ${messageOf(error)}`);
     }
     return this.#loaded;
@@ -62,6 +65,20 @@ export function load(code: string, { paths, sharedId }: VmSettings): LoadedScrip
     vm.run(PRELUDE, '=baton');
     if (sharedId !== '') sharedVms.set(sharedId, new WeakRef(vm));
   }
+  try {
+    return loadIn(vm, code, paths);
+  } catch (error) {
+    if (sharedId === '') vm.close();
+    throw error;
+  }
+}
+
+/** Runs a script as load() does, and forgets it. Throws what load() throws. */
+export function tryToLoad(code: string, paths: PackagePaths): void {
+  load(code, { ...paths, sharedId: '' }).vm.close();
+}
+
+function loadIn(vm: LuaVm, code: string, paths: readonly string[]): LoadedScript {
   for (const path of paths) vm.run(`package.path = package.path .. ';' .. ${quoted(path)}`, '=package_paths');
   // A shared VM may have the functions of another script.
   vm.run('envoy_on_request, envoy_on_response = nil, nil', '=baton');

@@ -2,10 +2,11 @@
 
 import { LuaError, type LuaMethod } from '../../../../sdk.js';
 import { LuaClass } from './classes.js';
+import { OUT_OF_SCOPE } from './scope.js';
 
 export class LuaBody {
-  /** One character per byte. */
-  #text: string;
+  /** One character per byte; undefined: the message has gone. */
+  #text: string | undefined;
   /** Undefined: as received. */
   replacement: Buffer | undefined;
   readonly #replaced: (length: number) => void;
@@ -20,17 +21,29 @@ export class LuaBody {
     return LuaClass.Body;
   }
 
+  /** The script can no longer use the bytes, which its collector would free late: it does not see how large they are. */
+  end(): void {
+    this.#text = undefined;
+  }
+
+  get #live(): string {
+    if (this.#text === undefined) throw new LuaError(OUT_OF_SCOPE);
+    return this.#text;
+  }
+
   length(): number {
-    return this.#text.length;
+    return this.#live.length;
   }
 
   getBytes(index: number, length: number): string {
-    if (!(index >= 0 && length >= 0 && index + length <= this.#text.length))
+    const text = this.#live;
+    if (!(index >= 0 && length >= 0 && index + length <= text.length))
       throw new LuaError('index/length must be >= 0 and (index + length) must be <= buffer size');
-    return this.#text.slice(index, index + length);
+    return text.slice(index, index + length);
   }
 
   setBytes(text: string): number {
+    void this.#live;
     this.#text = text;
     this.replacement = Buffer.from(text, 'latin1');
     this.#replaced(text.length);
