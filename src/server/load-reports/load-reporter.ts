@@ -1,8 +1,8 @@
 // Reports the load of clusters to the load reporting service (LRS): one stream, in which the service says for which clusters and
 // how often, and the server sends what their hosts have counted since the previous report.
 
-import protobuf from 'protobufjs/minimal.js';
 import { messageOf } from '../../common/errors/errors.js';
+import { ProtobufWriter } from '../../common/protobuf-writer.js';
 import { shownName } from '../../common/text/shown.js';
 import { MAX_TIMER_MS } from '../../common/time/max-timer.js';
 import { nextTurn } from '../../common/time/next-turn.js';
@@ -23,8 +23,8 @@ const METHOD = '/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStat
 const REQUEST = 'envoy.service.load_stats.v3.LoadStatsRequest';
 const RESPONSE = 'envoy.service.load_stats.v3.LoadStatsResponse';
 const CLUSTER_STATS = 'envoy.config.endpoint.v3.ClusterStats';
-/** Field tag of LoadStatsRequest.cluster_stats. */
-const CLUSTER_STATS_TAG = 18;
+/** The field LoadStatsRequest.cluster_stats. */
+const CLUSTER_STATS_FIELD = 2;
 
 const ALL_CLUSTERS = 'envoy.lrs.supports_send_all_clusters';
 /** As in Envoy. */
@@ -201,7 +201,7 @@ export class LoadReporter {
     this.#loads.begin();
     const showsEndpoints = this.#requested?.showsEndpoints ?? false;
     const reportedMs = new Map<string, number>();
-    const writer = protobuf.Writer.create();
+    const writer = new ProtobufWriter();
     for (const [name, sinceMs] of this.#measured) {
       const cluster = this.#options.clusters.get(name);
       if (cluster === undefined) continue;
@@ -210,10 +210,10 @@ export class LoadReporter {
       const stats = yield* this.#loads.report(cluster, showsEndpoints);
       const type = this.#types[CLUSTER_STATS];
       const message = type.fromObject({ ...stats, load_report_interval: durationOf(nowMs - sinceMs) });
-      writer.uint32(CLUSTER_STATS_TAG).bytes(type.encode(message).finish());
+      writer.bytes(CLUSTER_STATS_FIELD, type.encode(message).finish());
       yield;
     }
-    call.write(Buffer.concat([this.#head, writer.finish()]));
+    call.write(Buffer.concat([this.#head, writer.copy()]));
     this.#loads.sent();
     for (const [name, ms] of reportedMs) this.#measured.set(name, ms);
     this.#stats.increment(LoadReporterStats.at.responses);
