@@ -1,6 +1,6 @@
 // `npm run fuzz`: mutated traffic against a running server, TLS connections in both directions, TLS secrets of a management server,
-// first bytes of connections for listener filters, HTTP/2 connections to the codec, gRPC messages, the gRPC-JSON transcoder, its admin port and the sockets of its hot
-// restart, then mutated configurations, for a bounded time.
+// first bytes of connections for listener filters, HTTP/2 connections to the codec, gRPC messages, tokens, trace contexts, the gRPC-JSON
+// transcoder, its admin port and the sockets of its hot restart, then mutated configurations, for a bounded time.
 //
 // Exits with status 1 if a worker died, an exception was caught, a stack trace was printed or a resource was leaked, and prints
 // the preceding inputs. The same seed produces the same mutations, but traffic may be sent in another order.
@@ -17,6 +17,7 @@ import { Finding, Scope } from './fuzz/scope.js';
 import { fuzzSecrets } from './fuzz/secrets.js';
 import { fuzzTls } from './fuzz/tls.js';
 import { fuzzTokens } from './fuzz/tokens.js';
+import { fuzzTraceContexts } from './fuzz/trace-contexts.js';
 import { fuzzTraffic } from './fuzz/traffic.js';
 import { fuzzTranscoder } from './fuzz/transcoder.js';
 
@@ -24,7 +25,7 @@ const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           for how long, an equal part of it for each (default 60)
   --seed=N              repeats a run (default: another one each time)
-  --only=traffic|tls|secrets|first-bytes|http2|grpc|transcoder|tokens|admin|restart|configurations
+  --only=traffic|tls|secrets|first-bytes|http2|grpc|transcoder|tokens|trace-contexts|admin|restart|configurations
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -46,6 +47,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
     { name: 'http2', fuzz: fuzzHttp2 },
     { name: 'grpc', fuzz: fuzzGrpc },
     { name: 'tokens', fuzz: fuzzTokens },
+    { name: 'trace-contexts', fuzz: fuzzTraceContexts },
     { name: 'transcoder', fuzz: fuzzTranscoder },
     { name: 'admin', fuzz: fuzzAdmin },
     { name: 'restart', fuzz: fuzzRestart },
