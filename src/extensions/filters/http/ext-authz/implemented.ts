@@ -44,7 +44,7 @@ export const EXT_AUTHZ_FIELDS = {
       'responses of the service have the limits of all responses: leave it out',
     ),
     shadow_mode: true,
-    emit_client_span: onlyFalse('tracing is not implemented: leave it out'),
+    emit_client_span: onlyFalse('calls of the filter have no spans: leave it out'),
   },
   'envoy.extensions.filters.http.ext_authz.v3.BufferSettings': obeyed(
     'max_request_bytes',
@@ -72,7 +72,7 @@ export const EXT_AUTHZ_FIELDS = {
       'grpc_service',
       'http_service',
     ),
-    emit_client_span: onlyFalse('tracing is not implemented: leave it out'),
+    emit_client_span: onlyFalse('calls of the filter have no spans: leave it out'),
   },
   ...MUTATION_RULES,
 } satisfies ImplementedTable;
