@@ -151,7 +151,7 @@ export { DEFAULT_ZONES } from '../upstream/load-balancer/zone-routes.js';
 // A Tracer makes a Span for each request and try, writes its context to headers, and reports it. Custom tags are also for access
 // loggers.
 
-export { type CompiledTag, compileCustomTags } from '../http/tracing/custom-tags.js';
+export { addNeeds, type CompiledTag, compileCustomTags } from '../http/tracing/custom-tags.js';
 export { Side, type Span, type TagValue, type TracedRequest, type Tracer } from '../http/tracing/tracer.js';
 
 // ── Listener filters ─────────────────────────────────────────────────────────────────────────────────────────────────

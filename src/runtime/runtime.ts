@@ -147,7 +147,7 @@ export class RuntimeFraction {
   readonly #fallbackBuckets: number;
   /** The fraction as the exclusive upper bound of a random 32-bit number. */
   #below = 0;
-  /** The denominator of the fraction. */
+  #numerator = 0;
   #buckets = 1;
 
   /** Use Runtime.fraction(). */
@@ -155,7 +155,7 @@ export class RuntimeFraction {
     this.#runtime = runtime;
     this.#key = key ?? '';
     this.#fallbackBuckets = DENOMINATORS[fallback.denominator ?? 'HUNDRED'];
-    this.#fallback = bound(fallback.numerator ?? 0, this.#fallbackBuckets);
+    this.#fallback = fallback.numerator ?? 0;
   }
 
   /** Returns whether a request is in the fraction. Draws no random number if the fraction is 0 or 1. */
@@ -177,21 +177,21 @@ export class RuntimeFraction {
    */
   isHitByBucket(number: number): boolean {
     if (this.#version !== this.#runtime.version) this.#read();
-    return (number % this.#buckets) * TWO_TO_32 < this.#below * this.#buckets;
+    return number % this.#buckets < this.#numerator;
   }
 
   #read(): void {
     this.#version = this.#runtime.version;
     const value = this.#runtime.get(this.#key);
-    this.#buckets = 100;
-    if (value?.fraction !== undefined) {
-      this.#below = bound(value.fraction.numerator, value.fraction.denominator);
-      this.#buckets = value.fraction.denominator;
-    } else if (value?.integer !== undefined) this.#below = bound(value.integer, 100);
-    else {
-      this.#below = this.#fallback;
-      this.#buckets = this.#fallbackBuckets;
-    }
+    if (value?.fraction !== undefined) this.#set(value.fraction.numerator, value.fraction.denominator);
+    else if (value?.integer !== undefined) this.#set(value.integer, 100);
+    else this.#set(this.#fallback, this.#fallbackBuckets);
+  }
+
+  #set(numerator: number, denominator: number): void {
+    this.#below = bound(numerator, denominator);
+    this.#numerator = numerator;
+    this.#buckets = denominator;
   }
 }
 

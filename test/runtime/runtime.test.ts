@@ -83,3 +83,14 @@ t.test('fractions of 0 and 1 draw no random number', async (t) => {
   for (let i = 0; i < 10_000; i++) if (half.isHit(random)) hits++;
   t.ok(hits > 4700 && hits < 5300, `${hits} of 10000`);
 });
+
+t.test('numbers of requests are in a fraction exactly up to its numerator', async (t) => {
+  for (const denominator of ['HUNDRED', 'TEN_THOUSAND'] as const) {
+    const wrong: number[] = [];
+    for (let numerator = 1; numerator < DENOMINATORS[denominator]; numerator++) {
+      const share = new Runtime().fraction(undefined, { numerator, denominator });
+      if (!share.isHitByBucket(numerator - 1) || share.isHitByBucket(numerator)) wrong.push(numerator);
+    }
+    t.strictSame(wrong, [], denominator);
+  }
+});

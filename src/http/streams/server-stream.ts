@@ -253,14 +253,14 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     }
     this.#findRoute(routes, headers);
     if (options.tracing !== undefined) this.trace = options.tracing.begin(headers, info, this.route?.tracing);
-    if (asksForTunnel(headers) && !this.#acceptUpgrade(headers)) return;
-    // Also without a route, because it may still get one.
-    if (headers.upgrade) removeHopByHop(headers, true);
     // External requests have lost the field.
     const isTraceForced = headers.mayHave(FORCE_TRACE) && headers.findId(FORCE_TRACE) >= 0;
     this.#returnsRequestId = options.returnsRequestId || isTraceForced;
     const isKept = options.keepsRequestHeaders || isTraceForced || this.#isSampled;
     if (isKept && !headers.retain()) return this.sendLocalReply(NO_ROOM);
+    if (asksForTunnel(headers) && !this.#acceptUpgrade(headers)) return;
+    // Also without a route, because it may still get one.
+    if (headers.upgrade) removeHopByHop(headers, true);
     this.#filters?.begin();
     const decode = this.#filters?.decode;
     if (decode === undefined) this.#terminal.decodeHeaders(headers, endStream);
@@ -857,6 +857,9 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (isAnswered && !this.isTunnel) stats.http.record(HttpStats.at.downstream_rq_time, Math.floor(info.durationMs));
     info.accessLogType = 'DownstreamEnd';
     for (let i = 0; i < options.accessLogs.length; i++) options.accessLogs[i]!.log(info);
+    // The stream is reused, and a span can be large.
+    this.trace = undefined;
+    info.span = undefined;
     this.#keptHeaders?.drop();
     this.#keptHeaders = undefined;
     this.#noHeaders?.drop();

@@ -24,6 +24,8 @@ export interface TraceRules {
   readonly maxPathLength: number;
   tagsFor(route: RouteTracing | undefined): readonly CompiledTag[];
   namesFor(route: RouteTracing | undefined): SpanNameFormats;
+  /** Called with what a tracer, a tag or a format has thrown at the end of a span: it does not affect the request. */
+  failed(error: unknown): void;
 }
 
 export class RequestTrace {
@@ -96,24 +98,32 @@ export class RequestTrace {
 
   /** Ends the span of a try. `status`: 0 without a response. */
   finishTry(span: Span, info: StreamInfo, status: number, flags: number, endMs: number): void {
-    if (span.isSampled) {
-      tagTry(span, info, status, flags, this.#rules.isVerbose);
-      this.#finalize(span, info, false);
+    try {
+      if (span.isSampled) {
+        tagTry(span, info, status, flags, this.#rules.isVerbose);
+        this.#finalize(span, info, false);
+      }
+      span.finish(endMs);
+    } catch (error) {
+      this.#rules.failed(error);
     }
-    span.finish(endMs);
   }
 
   /** Ends the span of the request. */
   finish(info: StreamInfo, isGrpc: boolean, endMs: number): void {
     const { span } = this;
-    // As in Envoy, a health check that a filter answers is not reported.
-    if (info.isHealthCheck) span.drop();
-    if (span.isSampled) {
-      tagRequest(span, info, isGrpc, this.#rules.maxPathLength, this.#rules.isVerbose);
-      this.#finalize(span, info, true);
-      if (!tagGrpcStatus(span, info.responseTrailers)) tagGrpcStatus(span, info.responseHeaders);
+    try {
+      // As in Envoy, a health check that a filter answers is not reported.
+      if (info.isHealthCheck) span.drop();
+      if (span.isSampled) {
+        tagRequest(span, info, isGrpc, this.#rules.maxPathLength, this.#rules.isVerbose);
+        this.#finalize(span, info, true);
+        if (!tagGrpcStatus(span, info.responseTrailers)) tagGrpcStatus(span, info.responseHeaders);
+      }
+      span.finish(endMs);
+    } catch (error) {
+      this.#rules.failed(error);
     }
-    span.finish(endMs);
   }
 
   #finalize(span: Span, info: StreamInfo, isRequest: boolean): void {

@@ -29,6 +29,8 @@ export interface TracingEnvironment {
   /** --service-node and --service-zone; one character per byte. */
   readonly node: string;
   readonly zone: string;
+  /** See TraceRules. Also called with what the tracer's close() has thrown. */
+  failed(error: unknown): void;
 }
 
 export class RequestTracing implements TraceRules {
@@ -47,6 +49,7 @@ export class RequestTracing implements TraceRules {
   readonly #random: Random;
   readonly #node: string;
   readonly #zone: string;
+  readonly #failed: (error: unknown) => void;
   /** Tags of routes, with those of the connection manager that they do not replace. */
   readonly #merged = new WeakMap<RouteTracing, readonly CompiledTag[]>();
 
@@ -65,6 +68,7 @@ export class RequestTracing implements TraceRules {
     this.#random = environment.random;
     this.#node = environment.node;
     this.#zone = environment.zone;
+    this.#failed = environment.failed;
   }
 
   /** Decides about a request whose route is known, and begins its span. Returns undefined without a tracer. */
@@ -93,8 +97,16 @@ export class RequestTracing implements TraceRules {
     };
   }
 
+  failed(error: unknown): void {
+    this.#failed(error);
+  }
+
   close(): void {
-    this.#tracer?.close();
+    try {
+      this.#tracer?.close();
+    } catch (error) {
+      this.#failed(error);
+    }
   }
 
   #start(tracer: Tracer, headers: HeaderBlock, info: StreamInfo, reason: TraceReason): Span {

@@ -3,7 +3,7 @@
 import { compileFormat, type Format, noHeaderNeeds } from '../../access-log/formats/format.js';
 import { withinPlace } from '../../access-log/operators/format-error.js';
 import type { HeaderNeeds } from '../../access-log/operators/operator.js';
-import { buildAll } from '../../common/errors/errors.js';
+import { BatonError, buildAll } from '../../common/errors/errors.js';
 import type { Decorator, Tracing } from '../../config/generated/api.js';
 import type { Runtime } from '../../runtime/runtime.js';
 import { byteText } from '../headers/byte-text.js';
@@ -41,14 +41,18 @@ export function compileRouteTracing(
   if (decorator === undefined && tracing === undefined) return undefined;
   const at = `${where}.tracing`;
   return {
-    decorator: decorator && {
-      operation: byteText(decorator.operation ?? ''),
-      isPropagated: decorator.propagate ?? true,
-    },
+    decorator: decorator && compileDecorator(decorator, `${where}.decorator`),
     fractions: tracing && compileFractions(tracing, runtime),
     tags: compileCustomTags(tracing?.custom_tags, noHeaderNeeds(), `${at}.custom_tags`),
     names: compileNames(tracing ?? {}, noHeaderNeeds(), at),
   };
+}
+
+function compileDecorator({ operation = '', propagate = true }: Decorator, where: string): RouteDecorator {
+  // It becomes the value of a header.
+  if (/[\0\r\n]/.test(operation))
+    throw new BatonError('CONFIG_INVALID', 'must not contain a line break or NUL', { where: `${where}.operation` });
+  return { operation: byteText(operation), isPropagated: propagate };
 }
 
 /** Compiles `operation` and `upstream_operation`, and adds what they read to `needs`. */

@@ -4,9 +4,9 @@ import type { Random } from '../../common/random.js';
 import { headerKey } from '../../common/text/header-names.js';
 import type { FractionalPercent, Percent } from '../../config/generated/api.js';
 import type { Runtime, RuntimeFraction } from '../../runtime/runtime.js';
-import { findRequestId, type RequestIdRules } from '../headers/edge/request-id-rules.js';
+import { findReasonedId, findRequestId, type RequestIdRules } from '../headers/edge/request-id-rules.js';
 import type { HeaderBlock } from '../headers/header-block.js';
-import { reasonIn, requestIdNumber, TraceReason, writeReason } from './trace-reason.js';
+import { NUMBER_DIGITS, reasonIn, requestIdNumber, TraceReason, writeReason } from './trace-reason.js';
 
 const CLIENT_TRACE_ID = headerKey('x-client-trace-id');
 const FORCE_TRACE = headerKey('x-envoy-force-trace');
@@ -43,12 +43,14 @@ export function decide(
   source: Random,
 ): TraceReason {
   if (!decidesSampling) return TraceReason.Sampling;
-  const at = findRequestId(headers);
+  // As in Envoy, any ID that begins with a number decides, but only a UUID carries the reason.
+  const at = findRequestId(headers, NUMBER_DIGITS);
   const { bytes } = headers.memory;
   const number = at < 0 ? -1 : requestIdNumber(bytes, at);
   if (number < 0) return TraceReason.NotTraceable;
   const bucket = number % BUCKETS;
-  const before = packsReason ? reasonIn(bytes, at) : TraceReason.NotTraceable;
+  const uuid = packsReason ? findReasonedId(headers) : -1;
+  const before = uuid < 0 ? TraceReason.NotTraceable : reasonIn(bytes, uuid);
   let reason = before;
   if (reason === TraceReason.NotTraceable) {
     if (headers.find(CLIENT_TRACE_ID) >= 0 && client.isHit(source)) reason = TraceReason.ClientForced;
@@ -56,7 +58,7 @@ export function decide(
     else if (random.isHitByBucket(bucket)) reason = TraceReason.Sampling;
   }
   if (reason !== TraceReason.NotTraceable && !overall.isHitByBucket(bucket)) reason = TraceReason.NotTraceable;
-  if (packsReason && reason !== before) writeReason(bytes, at, reason);
+  if (uuid >= 0 && reason !== before) writeReason(bytes, uuid, reason);
   return reason;
 }
 

@@ -10,7 +10,7 @@ export const enum TraceReason {
 }
 
 /** Digits at the beginning of the ID that make its number. */
-const NUMBER_DIGITS = 8;
+export const NUMBER_DIGITS = 8;
 /** ASCII of the digits by TraceReason: 4, 9, a, b. */
 const DIGITS = [NOT_TRACED, 0x39, 0x61, 0x62];
 

@@ -98,5 +98,27 @@ besideEnvoy('an agent receives traces, and hosts their context', async (t, progr
     '9532127138774266268 S 2 rum _dd.p.dm=-4,_dd.p.k=v,_dd.p.tid=0af7651916cd43dd ' +
       '00-0af7651916cd43dd8448eb211c80319c-S-01 dd=s:2;p:S;o:rum;t.dm:-4;t.k:v,other=1',
   );
+  // Members of tracestate pass on, and characters that it uses itself do not leave Datadog's.
+  const odd = 'dd=s:2;o:a~b;t.x:1~2;new:y;t.z:0,other=1';
+  t.equal(
+    await sent({ traceparent, tracestate: odd }),
+    '9532127138774266268 S 2 a=b _dd.p.x=1=2,_dd.p.z=0,_dd.p.tid=0af7651916cd43dd ' +
+      '00-0af7651916cd43dd8448eb211c80319c-S-01 dd=s:2;p:S;o:a~b;t.x:1~2;t.z:0;new:y,other=1',
+  );
+  t.equal(
+    await sent(
+      caller({
+        'x-datadog-sampling-priority': '1',
+        'x-datadog-origin': 'a;s:2,b=c',
+        'x-datadog-tags': '_dd.p.a b=c;d~',
+      }),
+    ),
+    `123 S 1 a;s:2,b=c _dd.p.a b=c;d~ ${id}-01 dd=s:1;p:S;o:a_s:2_b~c;t.a_b:c_d_`,
+  );
+  const long = caller({ 'x-datadog-sampling-priority': '1', 'x-datadog-origin': 'o'.repeat(300) });
+  t.match(await sent(long), / dd=s:1;p:S$/);
+  // Tracers of Datadog send both contexts.
+  const both = caller({ traceparent: `00-${'0'.repeat(30)}7b-00000000000001c8-01`, tracestate: 'dd=s:1;n:x,other=1' });
+  t.equal(await sent({ ...both, 'x-datadog-sampling-priority': '1' }), `123 S 1   ${id}-01 dd=s:1;p:S;n:x,other=1`);
   t.match(await sent({ 'x-datadog-trace-id': 'abc', 'x-datadog-parent-id': '4' }), /^S S 1/);
 });

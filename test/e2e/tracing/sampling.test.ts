@@ -91,6 +91,13 @@ besideEnvoy('the request ID decides', async (t, program) => {
       [id('00000031')],
     ],
     [{ manager: { generate_request_id: false } }, [{}, id('00000031')]],
+    // Any ID that begins with a number decides.
+    [
+      {},
+      ['00000031', '0000003', '00000031-and-more-than-the-36-characters-of-a-uuid'].map((text) => ({
+        'x-request-id': text,
+      })),
+    ],
   ]);
   t.strictSame(all, [
     [TRACED, TRACED, TRACED, 'a 01 service_forced', 'b 01 client_enabled', '6 00 not_traceable'],
@@ -99,6 +106,7 @@ besideEnvoy('the request ID decides', async (t, program) => {
     ['4 01 random_sampling', TRACED, '4 01 random_sampling'],
     ['4 01 random_sampling'],
     ['? 00 not_traceable', TRACED],
+    ['? 01 random_sampling', '? 00 not_traceable', 'o 01 random_sampling'],
   ]);
 });
 

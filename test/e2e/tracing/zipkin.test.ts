@@ -27,6 +27,8 @@ const BASE: Config = {
   collector_endpoint_version: 'HTTP_JSON',
 };
 const zipkin = (fields: Config = {}) => tracer('zipkin', 'ZipkinConfig', { ...BASE, ...fields });
+/** A name of a cluster that is no valid host. */
+const ISTIO = 'outbound|9411||zipkin.istio-system.svc.cluster.local';
 const all = (spans: ZipkinSpan[]) => spans;
 const json = (body: Buffer) => JSON.parse(body.toString()) as ZipkinSpan[];
 const b3 = (more: Record<string, string> = {}) => ({
@@ -49,10 +51,12 @@ besideEnvoy('spans are reported as JSON', async (t, program) => {
   const proxy = await startTracedProxy(t, program, {
     tracing: {},
     others: {
-      plain: { tracing: { provider: zipkin({ trace_id_128bit: true }), verbose: true } },
+      plain: {
+        tracing: { provider: zipkin({ trace_id_128bit: true, collector_cluster: ISTIO }), verbose: true },
+      },
       tries: { tracing: { provider: zipkin(), spawn_upstream_span: true } },
     },
-    clusters: [staticCluster('collector', collector.port)],
+    clusters: [staticCluster('collector', collector.port), staticCluster(ISTIO, collector.port)],
   });
   await proxy.requestOf('plain', '/a?b=c', { 'user-agent': 'test/1' });
   const [span] = await collector.collect(1, all);
@@ -92,7 +96,7 @@ besideEnvoy('spans are reported as JSON', async (t, program) => {
     ['last', 'first', 'last', 'first', 'last', 'first', 'last', 'ss'],
   );
   t.equal(context(proxy.seen[0]!), `${rest.traceId} ${rest.id} 1`);
-  t.match(collector.heads[0], { ':path': '/api/v2/spans', host: 'collector', 'content-type': 'application/json' });
+  t.match(collector.heads[0], { ':path': '/api/v2/spans', host: ISTIO, 'content-type': 'application/json' });
   await proxy.requestOf('tries', '/', b3({ 'x-b3-sampled': '1' }));
   const [, child, parent] = await collector.collect(3, all);
   t.match(parent, { traceId: '463ac35c9f6413ad', id: 'a2fb4a1d1a96d312', kind: 'SERVER', shared: true });

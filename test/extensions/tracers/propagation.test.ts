@@ -45,8 +45,16 @@ t.test('mutated contexts are read as valid IDs, or not at all', (t) => {
       if (!isValid || ![16, 32].includes(ids.traceId.length)) t.fail(`b3 ${value}`);
     }
     const caller = readSw8(head({ sw8: value }));
-    if (caller !== undefined && !Number.isInteger(caller.spanId)) t.fail(`sw8 ${value}`);
+    if (typeof caller === 'object' && !(caller.spanId >= 0 && caller.spanId < 2 ** 31)) t.fail(`sw8 ${value}`);
   }
+  t.end();
+});
+
+t.test('the number of a SkyWalking span is an int32', (t) => {
+  const sw8 = (spanId: string) => readSw8(head({ sw8: `1-dHJhY2U=-c2Vn-${spanId}-cw==-aQ==-L2U=-YQ==` }));
+  t.match(sw8('2147483647'), { spanId: 2147483647, traceId: 'trace', endpoint: '/e' });
+  for (const spanId of ['2147483648', '1e308', '0x10', '1.0', '', ' 1', 'x', '99999999999'])
+    t.equal(sw8(spanId), undefined, spanId);
   t.end();
 });
 

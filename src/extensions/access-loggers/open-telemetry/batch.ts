@@ -2,7 +2,7 @@
 // does not answer.
 
 import type { OtlpExporter } from '../../messages/otlp-exporter.js';
-import { getLogger, OccasionalLog, Timer, type Timers } from '../../sdk.js';
+import { getLogger, messageOf, OccasionalLog, Timer, type Timers } from '../../sdk.js';
 
 /** Limits of exports without an answer: their number, and the bytes of a batch that waits for them. */
 const MAX_EXPORTS = 8;
@@ -34,6 +34,7 @@ export class RecordBatch {
   #bytes = 0;
   #exports = 0;
   #isTimed = false;
+  #isClosed = false;
 
   constructor(exporter: OtlpExporter, timers: Timers, options: BatchOptions, events: BatchEvents) {
     this.#exporter = exporter;
@@ -47,14 +48,15 @@ export class RecordBatch {
     if (this.#bytes >= Math.max(maxBytes, MAX_HELD_BYTES)) return this.#events.dropped(1);
     this.#records.push(record);
     this.#bytes += record.length;
-    if (this.#bytes >= maxBytes) return this.#flush();
+    if (this.#bytes >= maxBytes || this.#isClosed) return this.#flush();
     if (this.#isTimed) return;
     this.#isTimed = true;
     this.#timers.reschedule(this.#timer, flushMs);
   }
 
-  /** Exports the rest. */
+  /** Exports the rest. Records that are added later are exported at once. */
   close(): void {
+    this.#isClosed = true;
     this.#timers.cancel(this.#timer);
     this.#flush();
     this.#exporter.close();
@@ -75,11 +77,22 @@ export class RecordBatch {
     this.#records = [];
     this.#bytes = 0;
     this.#exports++;
-    this.#exporter.export(request, (failure) => {
-      this.#exports--;
-      if (failure === '') return this.#events.written(count);
+    try {
+      this.#exporter.export(request, (failure) => this.#exported(count, failure));
+    } catch (error) {
+      // For example, there is no room for the request.
+      this.#exported(count, messageOf(error));
+    }
+  }
+
+  #exported(count: number, failure: string): void {
+    this.#exports--;
+    if (failure === '') this.#events.written(count);
+    else {
       this.#events.dropped(count);
       this.#log.log(`the OpenTelemetry collector ${this.#exporter.place} accepts no log records: ${failure}`);
-    });
+    }
+    // No timer exports what has waited for this export.
+    if (this.#isClosed || this.#bytes >= this.#options.maxBytes) this.#flush();
   }
 }

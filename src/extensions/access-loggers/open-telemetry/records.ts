@@ -3,6 +3,7 @@
 import type { OpenTelemetryAccessLogConfig } from '../../../config/generated/api.js';
 import { writeAttribute, writeNanos } from '../../messages/otlp.js';
 import {
+  addNeeds,
   byteText,
   type CompiledTag,
   compileCustomTags,
@@ -13,14 +14,7 @@ import {
   type StreamInfo,
   withinPlace,
 } from '../../sdk.js';
-import {
-  type Attribute,
-  addNeeds,
-  compileAttributes,
-  compileValue,
-  type ValueWriter,
-  writeAttributes,
-} from './values.js';
+import { type Attribute, compileAttributes, compileValue, type ValueWriter, writeAttributes } from './values.js';
 
 const TRACE_DIGITS = 32;
 const SPAN_DIGITS = 16;

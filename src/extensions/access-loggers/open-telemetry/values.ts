@@ -3,9 +3,10 @@
 import type { AnyValue, CommonKeyValue, KeyValueList } from '../../../config/generated/api.js';
 import { writeText } from '../../messages/wire.js';
 import {
+  addNeeds,
   BatonError,
+  byteText,
   compileFormat,
-  type Format,
   type HeaderNeeds,
   ProtobufWriter,
   type StreamInfo,
@@ -18,6 +19,9 @@ export type ValueWriter = (to: ProtobufWriter, info: StreamInfo) => void;
 export interface Attribute {
   readonly key: string;
   readonly write: ValueWriter;
+  /** Memory for its messages, reused by each record. */
+  readonly pair: ProtobufWriter;
+  readonly value: ProtobufWriter;
 }
 
 /** Compiles a value and adds what its formats read to `needs`. Throws a BatonError with its place for an invalid one. */
@@ -40,8 +44,10 @@ export function compileValue(value: AnyValue, needs: HeaderNeeds, where: string)
 
 export function compileAttributes(list: KeyValueList, needs: HeaderNeeds, where: string): Attribute[] {
   return (list.values ?? []).map(({ key = '', value = {} }: CommonKeyValue, index) => ({
-    key: Buffer.from(key).toString('latin1'),
+    key: byteText(key),
     write: compileValue(value, needs, `${where}.values[${index}].value`),
+    pair: new ProtobufWriter(),
+    value: new ProtobufWriter(),
   }));
 }
 
@@ -52,9 +58,9 @@ export function writeAttributes(
   attributes: readonly Attribute[],
   info: StreamInfo,
 ): void {
-  for (const { key, write } of attributes) {
-    const pair = new ProtobufWriter();
-    const value = new ProtobufWriter();
+  for (const { key, pair, value, write } of attributes) {
+    pair.clear();
+    value.clear();
     write(value, info);
     writeText(pair, 1, key);
     pair.message(2, value);
@@ -62,24 +68,22 @@ export function writeAttributes(
   }
 }
 
-export function addNeeds({ needs }: Format, to: HeaderNeeds): void {
-  for (const part of ['request', 'response', 'trailers'] as const) for (const name of needs[part]) to[part].add(name);
-  if (needs.wireBytes === true) to.wireBytes = true;
-}
-
 function listWriter(attributes: readonly Attribute[]): ValueWriter {
+  const list = new ProtobufWriter();
   return (to, info) => {
-    const list = new ProtobufWriter();
+    list.clear();
     writeAttributes(list, 1, attributes, info);
     to.message(6, list);
   };
 }
 
 function arrayWriter(values: readonly ValueWriter[]): ValueWriter {
+  const array = new ProtobufWriter();
+  const value = new ProtobufWriter();
   return (to, info) => {
-    const array = new ProtobufWriter();
+    array.clear();
     for (const write of values) {
-      const value = new ProtobufWriter();
+      value.clear();
       write(value, info);
       array.message(1, value);
     }

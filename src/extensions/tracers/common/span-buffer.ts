@@ -1,7 +1,7 @@
 // Collects encoded spans of a tracer and passes them to its exporter in batches. Its memory is bounded: spans are dropped while the
 // collector does not accept earlier ones.
 
-import { getLogger, OccasionalLog, Timer, type Timers } from '../../sdk.js';
+import { getLogger, messageOf, OccasionalLog, Timer, type Timers } from '../../sdk.js';
 
 /** Bytes of collected spans, beyond which further ones are dropped. */
 const MAX_BYTES = 4 * 1024 * 1024;
@@ -12,11 +12,14 @@ const MAX_EXPORTED_BYTES = 8 * 1024 * 1024;
 const logger = getLogger('tracing');
 
 export interface SpanBufferEvents {
-  /** Sends a batch. `done` must be called once: with '', or with the reason why the collector has not accepted it. */
+  /**
+   * Sends a batch. `done` must be called once: with '', or with the reason why the collector has not accepted it; but not if this
+   * throws, for example because there is no room for the request.
+   */
   export(spans: readonly Uint8Array[], done: (failure: string) => void): void;
   /** Called when spans were passed to export(). */
   sent(spans: number): void;
-  /** Called when spans are lost: the buffer was full, or (`wasExported`) the collector has not accepted them. */
+  /** Called when spans are lost: the buffer was full or export() has thrown, or (`wasExported`) the collector has not accepted them. */
   dropped(spans: number, wasExported: boolean): void;
   timerFlushed(): void;
 }
@@ -94,12 +97,21 @@ export class SpanBuffer {
     this.#exports++;
     this.#exportedBytes += bytes;
     this.#events.sent(spans.length);
-    this.#events.export(spans, (failure) => {
-      this.#exports--;
-      this.#exportedBytes -= bytes;
-      if (failure === '') return;
-      this.#events.dropped(spans.length, true);
+    try {
+      this.#events.export(spans, (failure) => this.#exported(spans.length, bytes, failure, true));
+    } catch (error) {
+      this.#exported(spans.length, bytes, messageOf(error), false);
+    }
+  }
+
+  #exported(spans: number, bytes: number, failure: string, wasExported: boolean): void {
+    this.#exports--;
+    this.#exportedBytes -= bytes;
+    if (failure !== '') {
+      this.#events.dropped(spans, wasExported);
       this.#log.log(`${this.#options.collector} accepts no spans: ${failure}; they are lost`);
-    });
+    }
+    // No timer sends what has waited for this export.
+    if (this.#isClosed) this.#flush();
   }
 }

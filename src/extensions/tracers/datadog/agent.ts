@@ -1,6 +1,14 @@
 // The Datadog agent: receives traces, and answers with the rates at which to keep traces.
 
-import { type CallingThread, type ClusterReference, HttpCall, headerKey, Method, releaseNumber } from '../../sdk.js';
+import {
+  type CallingThread,
+  type ClusterReference,
+  HttpCall,
+  type HttpCallRequest,
+  headerKey,
+  Method,
+  releaseNumber,
+} from '../../sdk.js';
 import { MsgpackWriter } from './msgpack.js';
 
 const PATH = '/v0.4/traces';
@@ -19,6 +27,8 @@ export interface AgentEvents {
   sent(): void;
   dropped(): void;
   failed(): void;
+  /** The cluster does not exist. */
+  skipped(): void;
 }
 
 export class Agent {
@@ -39,11 +49,16 @@ export class Agent {
   }
 
   send(traces: readonly Uint8Array[], done: (failure: string) => void): void {
+    const { current: cluster } = this.#cluster;
+    if (cluster === undefined) {
+      this.#events.skipped();
+      return done('the cluster does not exist');
+    }
     const writer = new MsgpackWriter();
     writer.array(traces.length);
     for (const trace of traces) writer.raw(trace);
-    const request = {
-      writeHead: (head: Parameters<Parameters<typeof HttpCall.start>[2]['writeHead']>[0]) => {
+    const request: HttpCallRequest = {
+      writeHead: (head) => {
         head.setMethod(Method.Post, 'POST');
         head.setPath(PATH);
         head.add(HOST, this.#host);
@@ -53,7 +68,7 @@ export class Agent {
       body: [writer.finish()],
       timeoutMs: TIMEOUT_MS,
     };
-    HttpCall.start(this.#calls, this.#cluster.current, request, {
+    HttpCall.start(this.#calls, cluster, request, {
       onAnswer: ({ body, status }) => {
         if (status !== 200) {
           this.#events.dropped();

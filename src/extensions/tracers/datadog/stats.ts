@@ -5,6 +5,7 @@ import { defineLayout } from '../../sdk.js';
 export const STATS_PREFIX = 'tracing.datadog.';
 
 export const DatadogStats = defineLayout({
+  /** Reports for which there was no cluster. */
   reports_skipped_no_cluster: 'counter',
   /** Reports that the agent has accepted. */
   reports_sent: 'counter',

@@ -142,6 +142,7 @@ class DatadogSpan implements Span {
     const meta = new Map([...sink.tags, ...this.#tags]);
     if (this.#isRoot) for (const [name, value] of context.tags) meta.set(name, value);
     if (this.#isRoot && context.high !== '' && Number(`0x${context.high}`) > 0) meta.set(HIGH_ID, context.high);
+    if (this.#isRoot && context.lastId !== '') meta.set('_dd.parent_id', context.lastId);
     if (context.origin !== '') meta.set('_dd.origin', context.origin);
     to.map(meta.size);
     for (const [name, value] of meta) {

@@ -50,6 +50,7 @@ export class DatadogTracer implements Tracer, TraceSink {
       sent: () => stats.increment(at.reports_sent),
       dropped: () => stats.increment(at.reports_dropped),
       failed: () => stats.increment(at.reports_failed),
+      skipped: () => stats.increment(at.reports_skipped_no_cluster),
     });
     const options = {
       collector: `the Datadog agent in cluster '${cluster}'`,
@@ -100,7 +101,17 @@ export class DatadogTracer implements Tracer, TraceSink {
   #newContext(startMs: number): DatadogContext {
     const high = `${(Math.floor(startMs / 1000) >>> 0).toString(16).padStart(8, '0')}00000000`;
     const tags = new Map([[HIGH_ID, high]]);
-    return { low: this.newSpanId(), high, parentId: '', priority: undefined, origin: '', tags, others: [] };
+    return {
+      low: this.newSpanId(),
+      high,
+      parentId: '',
+      priority: undefined,
+      origin: '',
+      tags,
+      unknown: '',
+      others: [],
+      lastId: '',
+    };
   }
 }
 

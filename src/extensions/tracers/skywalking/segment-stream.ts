@@ -1,8 +1,8 @@
 // The stream of segments from one worker to SkyWalking's OAP. Segments wait in a bounded queue while there is no stream.
 
 import type { GrpcService } from '../../../config/generated/api.js';
-import { type GrpcCall, GrpcChannel, GrpcCode } from '../../grpc-sdk.js';
-import { type CallingThread, getLogger, OccasionalLog, Timer, type Timers } from '../../sdk.js';
+import { type GrpcCall, GrpcChannel, GrpcCode, type GrpcStatus } from '../../grpc-sdk.js';
+import { type CallingThread, getLogger, messageOf, OccasionalLog, Timer, type Timers } from '../../sdk.js';
 
 const METHOD = '/skywalking.v3.TraceSegmentReportService/collect';
 /** Bytes of waiting segments. */
@@ -48,6 +48,7 @@ export class SegmentStream {
   }
 
   add(segment: Uint8Array): void {
+    if (this.#isClosed) return this.#events.dropped(1);
     if (this.#waiting.length >= this.#maxSegments || this.#bytes + segment.length > MAX_BYTES) {
       this.#flush();
       if (this.#waiting.length > 0) return this.#events.dropped(1);
@@ -62,9 +63,25 @@ export class SegmentStream {
     this.#flush();
     this.#isClosed = true;
     this.#channel.close();
-    this.#call?.end();
-    // The collector may never answer.
+    if (this.#call === undefined) return this.#drop();
+    if (this.#isConnected) this.#finish();
+    // The collector may never connect, or never answer.
     this.#timers.reschedule(this.#timer, CLOSE_MS);
+  }
+
+  /** Sends what waits, and ends the stream. */
+  #finish(): void {
+    this.#flush();
+    this.#call?.end();
+  }
+
+  /** Counts what may be lost at the end. */
+  #drop(): void {
+    const lost = this.#waiting.length + this.#unread;
+    if (lost > 0) this.#events.dropped(lost);
+    this.#waiting = [];
+    this.#bytes = this.#unread = 0;
+    this.#timers.cancel(this.#timer);
   }
 
   #flush(): void {
@@ -72,7 +89,7 @@ export class SegmentStream {
     const call = this.#call;
     if (call === undefined || !this.#isConnected) return;
     if (call.queuedBytes === 0) this.#unread = 0;
-    if (call.queuedBytes > MAX_UNREAD_BYTES) return;
+    if (call.queuedBytes > MAX_UNREAD_BYTES && !this.#isClosed) return;
     const waiting = this.#waiting;
     this.#waiting = [];
     this.#bytes = 0;
@@ -87,24 +104,40 @@ export class SegmentStream {
   #open(): void {
     if (this.#isTimed || this.#isClosed) return;
     this.#isConnected = false;
-    this.#call = this.#channel.stream(METHOD, {
-      onConnected: () => {
-        this.#isConnected = true;
-        // It may be called before the call is returned.
-        if (this.#call !== undefined) this.#flush();
-      },
-      onMessage: () => {},
-      onEnd: ({ code, details }) =>
-        this.#ended(code === GrpcCode.Ok ? 'it has ended the stream' : `${code}, ${details}`),
-    });
+    try {
+      this.#call = this.#channel.stream(METHOD, {
+        onConnected: () => this.#connected(),
+        onMessage: () => {},
+        onDrained: () => {
+          if (this.#waiting.length > 0) this.#flush();
+        },
+        onEnd: (status) => this.#ended(status),
+      });
+    } catch (error) {
+      // For example, there is no room for the request.
+      this.#ended({ code: GrpcCode.ResourceExhausted, details: messageOf(error) });
+    }
   }
 
-  #ended(reason: string): void {
+  #connected(): void {
+    this.#isConnected = true;
+    // It may be called before the call is returned.
+    if (this.#call === undefined) return;
+    if (this.#isClosed) this.#finish();
+    else this.#flush();
+  }
+
+  #ended({ code, details }: GrpcStatus): void {
     this.#call = undefined;
     this.#isConnected = false;
-    if (this.#isClosed) return;
+    if (this.#isClosed) {
+      // The collector ends the stream when it has read all.
+      if (code === GrpcCode.Ok) this.#unread = 0;
+      return this.#drop();
+    }
     if (this.#unread > 0) this.#events.dropped(this.#unread);
     this.#unread = 0;
+    const reason = code === GrpcCode.Ok ? 'it has ended the stream' : `${code}, ${details}`;
     this.#log.log(`${this.#place} accepts no segments: ${reason}`);
     this.#isTimed = true;
     this.#timers.reschedule(this.#timer, RETRY_MS);
@@ -115,5 +148,6 @@ export class SegmentStream {
     if (!this.#isClosed) return this.#flush();
     this.#call?.cancel();
     this.#call = undefined;
+    this.#drop();
   }
 }

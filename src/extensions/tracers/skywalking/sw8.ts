@@ -4,6 +4,9 @@ import { type HeaderBlock, headerKey } from '../../sdk.js';
 
 const SW8 = headerKey('sw8');
 const FIELDS = 8;
+/** The number of a span is an int32. */
+const SPAN_ID = /^\d{1,10}$/;
+const MAX_SPAN_ID = 2 ** 31 - 1;
 
 /** The span of the caller. Texts have one character per byte. */
 export interface CallerSpan {
@@ -19,9 +22,10 @@ export interface CallerSpan {
 
 /** Returns undefined without a context that can be read. */
 export function readSw8(headers: HeaderBlock): CallerSpan | undefined {
-  const fields = headers.get(SW8)?.split('-') ?? [];
-  const spanId = Number(fields[3] || Number.NaN);
-  if (fields.length !== FIELDS || !/^[01]$/.test(fields[0]!) || !Number.isInteger(spanId)) return undefined;
+  const fields = headers.get(SW8)?.split('-', FIELDS + 1) ?? [];
+  if (fields.length !== FIELDS || !/^[01]$/.test(fields[0]!) || !SPAN_ID.test(fields[3]!)) return undefined;
+  const spanId = Number(fields[3]);
+  if (spanId > MAX_SPAN_ID) return undefined;
   const [, traceId, segmentId, , service, instance, endpoint, address] = fields.map(decoded);
   if (traceId === '' || segmentId === '') return undefined;
   return {

@@ -8,7 +8,7 @@ export const ZipkinStats = defineLayout({
   /** Spans that were passed to a report. */
   spans_sent: 'counter',
   timer_flushed: 'counter',
-  /** The cluster has no host. */
+  /** Reports for which there was no cluster. */
   reports_skipped_no_cluster: 'counter',
   /** Reports that the collector has accepted. */
   reports_sent: 'counter',

@@ -3,7 +3,6 @@
 import type { ZipkinConfig } from '../../../config/generated/api.js';
 import {
   byteText,
-  HttpService,
   headerKey,
   type Random,
   Side,
@@ -17,7 +16,7 @@ import { NO_SPAN } from '../common/no-span.js';
 import { SpanBuffer } from '../common/span-buffer.js';
 import { readTraceParent } from '../common/w3c.js';
 import { type B3Context, readB3 } from './b3.js';
-import { collectorService } from './collector.js';
+import { createCollector } from './collector.js';
 import { jsonEncoding, protobufEncoding, type SpanEncoding } from './encoding.js';
 import { type FinishedSpan, type SpanPlace, type SpanSink, ZipkinSpan } from './span.js';
 import { STATS_PREFIX, ZipkinStats } from './stats.js';
@@ -58,18 +57,22 @@ export class ZipkinTracer implements Tracer, SpanSink {
     const { runtime, timers } = context;
     const stats = context.scope(STATS_PREFIX, ZipkinStats);
     const { at } = ZipkinStats;
-    const timeoutMs = runtime.integer('tracing.zipkin.request_timeout', DEFAULT_TIMEOUT_MS).value;
-    const serviceConfig = collectorService(config, timeoutMs);
-    const service = new HttpService(serviceConfig, context.calls);
+    const timeoutMs = runtime.integer('tracing.zipkin.request_timeout', DEFAULT_TIMEOUT_MS);
+    const collector = createCollector(config, timeoutMs, context.calls);
+    const cluster = context.calls.reference(collector.cluster);
     const options = {
-      collector: `the Zipkin collector in cluster '${serviceConfig.http_uri!.cluster}'`,
+      collector: `the Zipkin collector in cluster '${collector.cluster}'`,
       minSpans: runtime.integer('tracing.zipkin.min_flush_spans', DEFAULT_MIN_SPANS),
       intervalMs: runtime.integer('tracing.zipkin.flush_interval_ms', DEFAULT_INTERVAL_MS),
       maxSpans: MAX_SPANS,
     };
     return new SpanBuffer(timers, options, {
       export: (spans, done) => {
-        service.post(this.#encoding.contentType, [this.#encoding.join(spans)], {
+        if (cluster.current === undefined) {
+          stats.increment(at.reports_skipped_no_cluster);
+          return done('the cluster does not exist');
+        }
+        collector.post(this.#encoding.contentType, this.#encoding.join(spans), {
           onAnswer: ({ status }) => {
             stats.increment(status === ACCEPTED ? at.reports_sent : at.reports_dropped);
             done(status === ACCEPTED ? '' : `it has answered with status ${status}`);

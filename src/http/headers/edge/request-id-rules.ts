@@ -19,17 +19,22 @@ export function requestIdRules(config: HttpConnectionManager['request_id_extensi
   return { packsReason, decidesSampling };
 }
 
-/** Returns the offset of the request ID in the memory of `headers`; -1 unless it has the length of a UUID. */
-export function findRequestId(headers: HeaderBlock): number {
+/** Returns the offset of the request ID in the memory of `headers`; -1 if there is none, or one with fewer than `minBytes`. */
+export function findRequestId(headers: HeaderBlock, minBytes: number): number {
   const index = headers.findValue(REQUEST_ID);
   if (index < 0) return -1;
   const start = headers.valueStart(index);
-  return headers.valueEnd(index) - start === REQUEST_ID_BYTES ? start : -1;
+  return headers.valueEnd(index) - start >= minBytes ? start : -1;
+}
+
+/** Returns the offset of a request ID that can carry a reason; -1 unless it has the length of a UUID. */
+export function findReasonedId(headers: HeaderBlock): number {
+  return findRequestId(headers, REQUEST_ID_BYTES + 1) < 0 ? findRequestId(headers, REQUEST_ID_BYTES) : -1;
 }
 
 /** Clients outside cannot have their requests traced by the ID that they send. */
 export function clearTraceReason(headers: HeaderBlock): void {
-  const at = findRequestId(headers);
+  const at = findReasonedId(headers);
   if (at >= 0) headers.memory.bytes[at + REASON_AT] = NOT_TRACED;
 }
 

@@ -17,7 +17,7 @@ export function createTracing(
   context: WorkerContext,
 ): RequestTracing | undefined {
   if (tracing === undefined) return undefined;
-  const { defaultTracer, identity, random, runtime } = context;
+  const { defaultTracer, identity, random, runtime, transport } = context;
   const provider = tracing.provider?.typed_config ?? defaultTracer;
   const tracer = provider && shareTracer(provider, context);
   try {
@@ -29,6 +29,7 @@ export function createTracing(
       random,
       node: byteText(identity.node),
       zone: byteText(identity.zone),
+      failed: (error) => transport.report(error, 'a tracer failed'),
     });
   } catch (error) {
     tracer?.close();
@@ -46,5 +47,6 @@ export function checkTracing(config: HttpConnectionManager_Tracing): void {
     random: new Random(0),
     node: '',
     zone: '',
+    failed: () => {},
   });
 }
