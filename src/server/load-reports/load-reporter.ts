@@ -247,8 +247,8 @@ export class LoadReporter {
 }
 
 function requestedBy(response: LoadStatsResponse): Requested {
-  const { clusters = [], load_reporting_interval: interval = {}, send_all_clusters: all = false } = response;
-  const { nanos = 0, seconds = 0 } = interval;
+  const { clusters = [], send_all_clusters: all = false } = response;
+  const { nanos = 0, seconds = 0 } = response.load_reporting_interval ?? {};
   return {
     names: all ? undefined : new Set(clusters),
     intervalMs: Math.min(MAX_TIMER_MS, Math.max(MIN_INTERVAL_MS, seconds * 1000 + nanos / 1e6)),
