@@ -1,6 +1,7 @@
 // Reads a google.protobuf.Value in binary form, as a client sends it.
 
-import protobuf from 'protobufjs/minimal.js';
+import { createRequire } from 'node:module';
+import type protobuf from 'protobufjs/minimal.js';
 import type { Json } from '../../../sdk.js';
 
 /** As protobuf limits the depth of messages. */
@@ -17,10 +18,11 @@ const LIST = 50;
 const FIRST = 10;
 const SECOND = 18;
 
-/** Returns undefined if the bytes are no Value. */
+/** Returns undefined if the bytes are no Value. The first call loads protobufjs, which most threads never need. */
 export function decodeValue(bytes: Uint8Array): Json | undefined {
   try {
-    return readValue(protobuf.Reader.create(bytes), bytes.length, 0);
+    const { Reader } = createRequire(import.meta.url)('protobufjs/minimal.js') as typeof protobuf;
+    return readValue(Reader.create(bytes), bytes.length, 0);
   } catch {
     return undefined;
   }
