@@ -201,8 +201,6 @@ export interface ResponseStream {
   readonly scheme: 'http' | 'https';
   /** The request is an upgrade that the route allows: after a 101, raw bytes pass in both directions. */
   readonly isUpgrade: boolean;
-  /** The request is a gRPC call. */
-  readonly isGrpc: boolean;
   /** The request comes from an internal client (x-envoy-internal). */
   readonly isInternal: boolean;
   /** The host answers Expect: 100-continue, and its 1xx responses are forwarded to the client. */

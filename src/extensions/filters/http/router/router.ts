@@ -5,11 +5,13 @@
 //                              ↑ #retry ← #backOff ← Retries ← failure, timeout, retriable response
 
 import { UNSET } from '../../../../access-log/stream/stream-info.js';
+import { headerKey } from '../../../../common/text/header-names.js';
 import type { Word64 } from '../../../../common/xxh64.js';
 import type { RequestEncoder, ResetReason } from '../../../../http/codec/streams.js';
 import type { LocalReply, ResponseStream, TerminalFilter } from '../../../../http/filters/filter.js';
 import { NO_ROOM } from '../../../../http/filters/no-room.js';
 import { callStatus } from '../../../../http/headers/grpc-outcome.js';
+import { isGrpcRequest } from '../../../../http/headers/grpc-reply.js';
 import { setGrpcTimeout } from '../../../../http/headers/grpc-timeout.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import type { MirrorPolicy } from '../../../../http/routing/actions/mirror-policy.js';
@@ -66,6 +68,7 @@ import { TrySpan } from './try-span.js';
 import type { TryTimeout } from './try-timeouts.js';
 import { Pause, type TryListener, UpstreamTry } from './upstream-try.js';
 
+const CONTENT_TYPE = headerKey('content-type');
 const logger = getLogger('router');
 
 export interface RouterOptions {
@@ -110,6 +113,8 @@ export class Router implements TerminalFilter, TryListener {
   #cluster!: Cluster;
   /** See Cluster.traitsOf(). */
   #traits: ConnectionTraits | undefined;
+  /** The host gets a gRPC call: filters may have made it from another request, or the reverse. */
+  #isGrpc = false;
   #hasResponse = false;
   /** The host has switched protocols: each direction ends separately. */
   #isTunnel = false;
@@ -165,6 +170,7 @@ export class Router implements TerminalFilter, TryListener {
       return stream.sendLocalReply(noCluster(route.clusterNotFoundStatus));
     }
     this.#cluster = cluster;
+    this.#isGrpc = headers.mayHave(CONTENT_TYPE.id) && isGrpcRequest(headers);
     if (cluster.maintenance.isHit(this.#thread.random)) return this.#refuseForMaintenance();
     this.#forward(headers, endStream);
   }
@@ -321,7 +327,7 @@ export class Router implements TerminalFilter, TryListener {
       this.#abandonTry(endStream);
       return this.#backOff();
     }
-    if (this.#stream.isGrpc) this.#awaitsCallStatus = countHostCallHead(host, headers, endStream);
+    if (this.#isGrpc) this.#awaitsCallStatus = countHostCallHead(host, headers, endStream);
     else countHostResponse(host, headers);
     this.#hasResponse = true;
     if (this.#request.isComplete) this.#request.dropBody();
@@ -388,7 +394,7 @@ export class Router implements TerminalFilter, TryListener {
   }
 
   #count(status: number, host: ClusterHost | undefined, isCanary: boolean): void {
-    const isWithoutStatus = this.#options.suppressesGrpcStatuses && this.#stream.isGrpc;
+    const isWithoutStatus = this.#options.suppressesGrpcStatuses && this.#isGrpc;
     this.#cluster.responses.countResponse(status, this.#stream.isInternal, host, isCanary, isWithoutStatus);
   }
 

@@ -89,6 +89,10 @@ besideEnvoy('the status of a call becomes that of the response', async (t, progr
   t.match(await get({ 'x-status': '5' }), { status: 404, body: '{"text":"x"}' });
   const only = { 'x-only': '1', 'x-status': '5', 'x-message': 'gone' };
   t.match(await get(only), { status: 404, headers: { 'grpc-status': '5', 'grpc-message': 'gone' }, body: '' });
+  const before = await proxy.hostErrors();
+  await get({ 'x-status': '14', 'x-reply': '' });
+  await get({ 'x-status': '5', 'x-only': '1' });
+  t.equal(await proxy.hostErrors(), before + 1, 'a failed call is an error of the host');
   t.match(await get({ 'x-plain': '503' }), { status: 503, body: 'plain' }, 'what is not gRPC passes');
 });
 

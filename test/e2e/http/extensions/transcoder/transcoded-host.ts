@@ -33,6 +33,8 @@ export interface Transcoded {
   readonly port: number;
   send(method: string, path: string, body?: string | Buffer, headers?: Record<string, string>): Promise<HttpAnswer>;
   stats(prefix: string): Promise<Record<string, number>>;
+  /** Returns how many responses count as errors of the host. */
+  hostErrors(): Promise<number>;
 }
 
 /** Returns messages in their frames, as hexadecimal text. */
@@ -94,6 +96,8 @@ async function startTranscoders<N extends string>(
         body: body ?? '',
       }),
     stats: (prefix) => proxy.baton.stats(prefix),
+    hostErrors: async () =>
+      Number(/^host::127.*::rq_error::(\d+)$/m.exec((await proxy.baton.admin('/clusters')).body)![1]),
   });
   return Object.fromEntries(names.map((name) => [name, of(name)])) as { readonly [name in N]: Transcoded };
 }
