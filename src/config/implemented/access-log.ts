@@ -21,7 +21,7 @@ export const ACCESS_LOG: ImplementedTable = {
     grpc_status_filter: true,
     log_type_filter: true,
     traceable_filter: true,
-    metadata_filter: refused('streams have no dynamic metadata; header_filter matches headers'),
+    metadata_filter: refused('filters of logs read no dynamic metadata: header_filter matches headers'),
     extension_filter: refused('there is no such extension; and_filter and or_filter combine the other filters'),
   },
   'envoy.config.accesslog.v3.StatusCodeFilter': obeyed('comparison'),

@@ -83,11 +83,6 @@ export abstract class FilterPass {
     return sum;
   }
 
-  /** Returns whether `filter` holds the head back, so that the filters after it have seen nothing. */
-  holdsHead(filter: HttpFilter): boolean {
-    return this.#holds[this.#filters.indexOf(filter)]?.headers === true;
-  }
-
   /**
    * Returns whether `filter` holds the head back, or has it in a running callback. Throws in any other callback of the filter: the filters
    * after it have seen the head.
