@@ -10,6 +10,7 @@ import {
   type HttpFilterExtension,
   type HttpFilterFactory,
   headerKey,
+  ResponseFlag,
   type StreamControl,
 } from '../../../sdk.js';
 
@@ -53,10 +54,22 @@ class BufferFilter implements HttpFilter {
   }
 
   decodeHeaders(headers: HeaderBlock, endStream: boolean): HeadersStatus {
-    // A tunnel has no end, so it cannot be buffered.
-    if (endStream || headers.upgrade) return HeadersStatus.Continue;
+    if (endStream) return HeadersStatus.Continue;
+    if (headers.upgrade) return this.#passUpgrade(headers);
     this.#headers = headers;
     this.#stream.setRequestBufferLimit(this.#limit);
+    return HeadersStatus.StopIteration;
+  }
+
+  /** A tunnel has no end, so it cannot be buffered; but a request for one may have a body, which its head announces. */
+  #passUpgrade({ contentLength }: HeaderBlock): HeadersStatus {
+    if (contentLength <= this.#limit) return HeadersStatus.Continue;
+    this.#stream.sendLocalReply({
+      status: 413,
+      body: 'Payload Too Large',
+      details: 'request_payload_too_large',
+      flags: ResponseFlag.None,
+    });
     return HeadersStatus.StopIteration;
   }
 
