@@ -19,10 +19,13 @@ export interface KnownScope {
   readonly ref: ScopeRef;
   readonly layout: KnownLayout;
   /** The scope's record in the directory. */
-  readonly place: number;
+  place: number;
   /** The scope's histograms, in the order of the layout. */
   readonly merged: readonly MergedHistogram[];
   references: number;
+  /** Added as hidden: visible while `showings` is above 0. */
+  readonly isHidden: boolean;
+  showings: number;
 }
 
 export class ScopeDirectory {
@@ -77,6 +80,8 @@ export class ScopeDirectory {
       place,
       merged: known.histograms.map(() => new MergedHistogram()),
       references: 1,
+      isHidden: hidden,
+      showings: 0,
     };
     if (siblings === undefined) this.#scopes.set(prefix, [scope]);
     else siblings.push(scope);
@@ -99,6 +104,39 @@ export class ScopeDirectory {
     this.size -= scope.layout.layout.entries.length;
     this.#memory.increment(0, Control.Removed);
     return siblings.length === 0;
+  }
+
+  /** See StatsStore.show(). */
+  show(ref: ScopeRef): void {
+    const scope = this.#known(ref);
+    if (scope.isHidden && scope.showings === 0) this.#rewrite(scope, false);
+    scope.showings++;
+  }
+
+  /** See StatsStore.hide(). */
+  hide(ref: ScopeRef): void {
+    const scope = this.#known(ref);
+    if (--scope.showings > 0 || !scope.isHidden) return;
+    try {
+      this.#rewrite(scope, true);
+    } catch (error) {
+      if (!(error instanceof RangeError)) throw error;
+    }
+  }
+
+  #known(ref: ScopeRef): KnownScope {
+    const scope = this.#scopes.get(ref.prefix)?.find((known) => known.ref.layout === ref.layout);
+    if (scope === undefined) throw new Error(`no stats scope "${ref.prefix}"`);
+    return scope;
+  }
+
+  /** Replaces the record: readers treat that as the removal of a scope and the addition of another with the same values. */
+  #rewrite(scope: KnownScope, hidden: boolean): void {
+    const place = this.#writeRecord(scope.ref, hidden);
+    this.#memory.own.range.free(scope.place);
+    scope.place = place;
+    this.#memory.increment(0, Control.Names);
+    this.#memory.increment(0, Control.Removed);
   }
 
   #layoutId(layout: Layout): number {

@@ -106,6 +106,16 @@ export class StatsStore {
     return ref;
   }
 
+  /** Shows the stats of a scope that was added as hidden, until hide() was called as often. Throws a RangeError when memory is short. */
+  show(ref: ScopeRef): void {
+    this.#scopes.show(ref);
+  }
+
+  /** Reverts one call of show(). Stats stay visible when memory is short. */
+  hide(ref: ScopeRef): void {
+    this.#scopes.hide(ref);
+  }
+
   /** Adds several scopes. Throws, with none of them added, if one cannot be added. */
   addScopes(requests: readonly ScopeRequest[]): ScopeRef[] {
     const added: ScopeRef[] = [];

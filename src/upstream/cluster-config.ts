@@ -127,6 +127,8 @@ export interface ClusterSpec {
   /** track_cluster_stats. */
   readonly tracksBudgets: boolean;
   readonly tracksSizes: boolean;
+  /** The stats of hosts are shown like those of the cluster. */
+  readonly tracksEndpoints: boolean;
   readonly loadBalancer: LoadBalancerSpec;
   readonly health: Omit<HealthPolicy, 'overprovisioning'>;
   /** All connections are drained when the set of hosts changes, not only those to removed hosts. */
@@ -215,6 +217,7 @@ export function clusterSpec(
       tracksRemaining(cluster.circuit_breakers, 'HIGH'),
     ],
     tracksBudgets: (cluster.track_cluster_stats?.timeout_budgets || cluster.track_timeout_budgets) ?? false,
+    tracksEndpoints: cluster.track_cluster_stats?.per_endpoint_stats ?? false,
     tracksSizes: cluster.track_cluster_stats?.request_response_sizes ?? false,
     loadBalancer,
     health: healthPolicy(cluster, loadBalancer),

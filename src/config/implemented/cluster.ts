@@ -96,7 +96,7 @@ export const CLUSTER: ImplementedTable = {
   'envoy.config.cluster.v3.TrackClusterStats': {
     timeout_budgets: true,
     request_response_sizes: true,
-    per_endpoint_stats: onlyFalse('/clusters shows the stats of hosts, and /stats?hidden=include: leave it out'),
+    per_endpoint_stats: true,
   },
   'envoy.config.cluster.v3.Cluster.TransportSocketMatch': obeyed('name', 'match', 'transport_socket'),
   'envoy.config.cluster.v3.OutlierDetection': {

@@ -186,7 +186,7 @@ export const OutlierDetectionStats = defineLayout({
   ejections_detected_degradation: 'counter',
 });
 
-/** Scope of one host. Hidden: /clusters shows these stats, /stats does not. */
+/** Scope of one host. Hidden without track_cluster_stats.per_endpoint_stats: /clusters shows these stats, /stats does not. */
 export const HostStats = defineLayout({
   cx_active: 'gauge',
   cx_connect_fail: 'counter',
@@ -198,6 +198,9 @@ export const HostStats = defineLayout({
   rq_timeout: 'counter',
   rq_total: 'counter',
 });
+
+/** In the scope of HostStats, only with track_cluster_stats.per_endpoint_stats. */
+export const EndpointHealthStats = defineLayout({ healthy: 'own_gauge' });
 
 /** Scope `cluster_manager.` */
 export const ClusterManagerStats = defineLayout({

@@ -118,6 +118,26 @@ t.test('stats are selected by use, kind, name and visibility', async (t) => {
   t.same(names({ filter: (name) => name.includes('upstream'), invertFilter: true, type: 'counters' }), ['bind_errors']);
 });
 
+t.test('a hidden scope is visible between show() and as many calls of hide()', async (t) => {
+  const store = new StatsStore({ workers: 1 });
+  const host = store.addScope('cluster.a.host.1.', Breakers, { hidden: true });
+  store.scope(host).increment(Breakers.at.cx_open);
+  const lines = (options: TextOptions = {}) => textOf(store, options).split('\n').slice(0, -1);
+  const shown = ['cluster.a.host.1.cx_open: 1', 'cluster.a.host.1.rq_open: 0'];
+  t.same(lines(), []);
+  store.show(host);
+  store.show(host);
+  t.same(lines(), shown);
+  t.same(lines({ hidden: 'include' }), shown, 'once');
+  store.hide(host);
+  t.same(lines(), shown);
+  store.hide(host);
+  t.same(lines(), []);
+  t.same(lines({ hidden: 'only' }), shown);
+  store.removeScope(host);
+  t.same(lines({ hidden: 'include' }), []);
+});
+
 t.test('for any prefixes, every name is written once and in order', async () => {
   const token = fc.constantFrom('a', 'b', 'a.b', 'b_', 'rq', 'rq_total', 'z');
   const stat = fc.tuple(fc.array(token, { maxLength: 3 }), token);

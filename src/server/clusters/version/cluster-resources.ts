@@ -14,6 +14,7 @@ import type { HostResources } from '../../../upstream/hosts/host-preparation.js'
 import { LIMIT_KINDS, type LimitKind, limitWord } from '../../../upstream/limits.js';
 import type { SharedWordsOwner } from '../../../upstream/shared-words.js';
 import type { Retired } from '../../workers/snapshots.js';
+import { EndpointStats } from './endpoint-stats.js';
 import type { MembershipGauges } from './membership-gauges.js';
 
 export interface ResourceOwner {
@@ -45,6 +46,8 @@ export class ClusterResources {
   #removedHosts: Map<string, RemovedHost> | undefined;
   /** Undefined before the first version with TLS. */
   #tlsScopes: readonly ScopeRef[] = [];
+  /** Undefined unless the version in use shows the stats of its hosts. */
+  #endpoints: EndpointStats | undefined;
   #users = 0;
   #retired: { isRevived: boolean } | undefined;
 
@@ -107,7 +110,16 @@ export class ClusterResources {
 
   /** Called when the hosts of the directory or their health have changed. `countsWeights`: for max_host_weight. */
   countHosts(countsWeights: boolean): void {
-    this.#membership.set(this.stats, this, this.directory.hosts, countsWeights);
+    const { hosts } = this.directory;
+    this.#membership.set(this.stats, this, hosts, countsWeights);
+    this.#endpoints?.update(hosts);
+  }
+
+  /** Shows or hides the stats of the hosts, from now on. */
+  trackEndpoints(isTracked: boolean): void {
+    if (isTracked) this.#endpoints ??= new EndpointStats(this.#owner.store);
+    this.#endpoints?.update(isTracked ? this.directory.hosts : []);
+    if (!isTracked) this.#endpoints = undefined;
   }
 
   /** The cluster has ever had a connection, regardless of counter resets. */
@@ -143,6 +155,7 @@ export class ClusterResources {
   /** Releases one use. With the last use, everything is freed as soon as no thread writes to it. */
   release(): void {
     if (--this.#users > 0) return;
+    this.trackEndpoints(false);
     this.directory.retireAll();
     this.#membership.remove(this.stats, this);
     const { store, words } = this.#owner;

@@ -101,6 +101,7 @@ export class PrimaryCluster {
   /** Puts this version into use in place of `former`, the previous one. */
   activate(former: PrimaryCluster | undefined): void {
     if (former !== undefined) this.discovery.inheritFrom?.(former.discovery);
+    this.#resources.shared.trackEndpoints(this.spec.tracksEndpoints);
     this.membership.activate();
   }
 
