@@ -69,6 +69,7 @@ export const FILES: readonly Entry[] = [
 /** A purpose, and the command for it. */
 export const EXAMPLES: readonly (readonly [purpose: string, command: string])[] = [
   ['Check a configuration:', 'baton --mode validate -c front-proxy.yaml'],
+  ['Check one that is generated, for a program:', 'generate-config | baton --mode validate --format json -'],
   ['Serve it with two workers, and log to a file:', 'baton -c front-proxy.yaml --concurrency 2 --log-path baton.log'],
   [
     'Give the admin interface a free port, and write it to a file:',

@@ -11,7 +11,7 @@ const INDENT = 34;
 /** Returns the usage line and all options with values, help texts and defaults. */
 export function helpText(): string {
   const rows = OPTION_ROWS.map(([name, row]) => optionText(name, row)).join('\n');
-  return `Usage: baton [options]\n\nA proxy for Envoy-style configurations.\n\nOptions:\n${rows}\n`;
+  return `Usage: baton [options] [file]\n\nA proxy for Envoy-style configurations.\n\nOptions:\n${rows}\n`;
 }
 
 /** Printed after an error about an option. */
@@ -22,8 +22,8 @@ export function firstSteps(): string {
   const example = packagePath('examples/quickstart.yaml');
   const file = /[^\w./-]/.test(example) ? `'${example.replaceAll("'", "'\\''")}'` : example;
   return [
-    'Give a configuration:  baton -c FILE',
-    ...(existsSync(example) ? [`An example:            baton -c ${file}`] : []),
+    'Give a configuration:  baton FILE',
+    ...(existsSync(example) ? [`An example:            baton ${file}`] : []),
     'All options:           baton --help\n',
   ].join('\n');
 }

@@ -26,7 +26,9 @@ export const OPTIONS = {
     value: 'path',
     default: '',
     help: 'Bootstrap file. Its extension selects the format: .yaml, .yml, .json, .pb, .pb_text.',
-    details: 'Without it --config-yaml is needed.',
+    details:
+      'The option name may be left out: baton my.yaml. A dash (-) reads YAML or JSON from standard input. ' +
+      'Without a file, --config-yaml is needed.',
     completes: 'path',
     info: 'config_path',
   },
@@ -38,6 +40,15 @@ export const OPTIONS = {
     details: 'Messages are merged field by field, maps key by key; the result is checked after the merge.',
     info: 'config_yaml',
     render: withoutSecrets,
+  },
+  'expand-env': {
+    kind: 'flag',
+    default: false,
+    help: `Replaces \${NAME} and \${NAME:-default} in values by variables of the environment.`,
+    details:
+      'Applies to the bootstrap file, standard input and --config-yaml, not to files that these name. Values are replaced after ' +
+      'the text was parsed, so a variable cannot add fields; names of fields are not replaced. The default also stands for an ' +
+      'empty variable. A variable that is not set and has no default is an error. $${ stands for the text ${.',
   },
   'watch-config': {
     kind: 'flag',
@@ -59,6 +70,17 @@ export const OPTIONS = {
     completes: ['serve', 'validate'],
     info: 'mode',
     render: (value: string) => ({ serve: 'Serve', validate: 'Validate', init_only: 'InitOnly' })[value],
+  },
+  format: {
+    kind: 'string',
+    value: 'format',
+    default: 'text',
+    check: oneOf('format', ['text', 'json'], ['text', 'json']),
+    help: 'Form of the answer of --mode validate on standard output: text or json.',
+    details:
+      'json prints an object with ok, configuration, errors and warnings. Each mistake has a message and, where known, file, ' +
+      'line, column and path. Messages also go to the log. Needs --mode validate.',
+    completes: ['text', 'json'],
   },
   'admin-address-path': {
     kind: 'string',

@@ -66,7 +66,7 @@ function joinValues(argv: readonly string[]): string[] {
   const joined: string[] = [];
   const seen = new Set<OptionName>();
   for (let index = 0; index < argv.length; index++) {
-    const { name, value } = splitArgument(argv[index]!);
+    const { name, value } = isFile(argv[index]!) ? fileArgument(argv[index]!, seen) : splitArgument(argv[index]!);
     const row: OptionRow = OPTIONS[name];
     if (seen.has(name) && row.kind !== 'list') throw new OptionError(`option --${name} is given twice; give it once`);
     seen.add(name);
@@ -85,7 +85,23 @@ function joinValues(argv: readonly string[]): string[] {
   return joined;
 }
 
-function splitArgument(argument: string): { readonly name: OptionName; readonly value: string | undefined } {
+/** Returns whether an argument is the configuration file: a path, or `-` for standard input. */
+function isFile(argument: string): boolean {
+  return argument === '-' || (argument !== '' && !argument.startsWith('-'));
+}
+
+function fileArgument(argument: string, seen: ReadonlySet<OptionName>): Argument {
+  if (!seen.has('config-path')) return { name: 'config-path', value: argument };
+  const shown = argument.length > 60 ? `${argument.slice(0, 60)}…` : argument;
+  throw new OptionError(`unexpected argument '${shown}'; the configuration file is already given`);
+}
+
+interface Argument {
+  readonly name: OptionName;
+  readonly value: string | undefined;
+}
+
+function splitArgument(argument: string): Argument {
   const match = /^(?:--([^=]+)|-([A-Za-z]))(?:=(.*))?$/s.exec(argument);
   if (!match) return refuseUnknown(argument);
   const [, long, short, value] = match;
@@ -100,10 +116,6 @@ function isOption(argument: string): boolean {
 }
 
 function refuseUnknown(argument: string): never {
-  if (!argument.startsWith('-') || argument === '-') {
-    const shown = argument.length > 60 ? `${argument.slice(0, 60)}…` : argument;
-    throw new OptionError(`unexpected argument '${shown}'; all arguments are options, and --help lists them`);
-  }
   const name = argument.replace(/=.*$/s, '');
   throw new OptionError(
     `unknown option '${name}'${
@@ -153,7 +165,14 @@ function checkCombinations(options: Options): void {
       '--socket-mode needs a --socket-path that is a file; abstract sockets (@) have no permissions',
     );
   }
-  if (options.watchConfig && options.configPath === '') {
+  const readsInput = options.configPath === '-';
+  if (readsInput && options.restartEpoch !== 0) {
+    throw new OptionError('standard input can be read only once; give a file as --config-path for a hot restart');
+  }
+  if (options.format === 'json' && options.mode !== 'validate') {
+    throw new OptionError('--format json needs --mode validate');
+  }
+  if (options.watchConfig && (options.configPath === '' || readsInput)) {
     throw new OptionError('--watch-config needs a file to watch; give it as --config-path');
   }
   const tags = options.statsTag.map((tag) => tag.slice(0, tag.indexOf(':')));

@@ -24,7 +24,16 @@ import { firstSteps, helpText, USAGE_HINT } from './help.js';
 import { overrideNode } from './node.js';
 import type { Options } from './options.js';
 import { parseArguments, withoutRest } from './parse.js';
-import { hotRestartOptions, type Logging, loadOptions, loggingOptions, serverSettings } from './settings.js';
+import {
+  hotRestartOptions,
+  type Logging,
+  loadOptions,
+  loggingOptions,
+  readsStandardInput,
+  serverSettings,
+} from './settings.js';
+import { readStandardInput } from './standard-input.js';
+import { validationReport } from './validation-report.js';
 import { versionText } from './version.js';
 
 const CONFIG_THREAD = programFile('server/configuration/config-thread.js');
@@ -108,9 +117,11 @@ async function loadAndServe(
   if (options.mode !== 'serve') signals.handle(terminateBy);
   // Taken before the file is read, so that a write during the read counts as a change.
   const identity = options.watchConfig ? fileIdentity(options.configPath) : '';
+  // Kept, because a reload needs the text again.
+  const input = readsStandardInput(options) ? readStandardInput(signals.ending) : undefined;
   // The server's modules are loaded only if they are needed, and in parallel with the configuration.
   const loading = Promise.all([
-    load(options, signals.ending),
+    load(options, input, signals.ending),
     options.mode === 'serve' ? import('../server/serve.js') : undefined,
   ]);
   const [loaded, server] = await loading.catch((error) => {
@@ -128,13 +139,17 @@ async function loadAndServe(
     const why = formatProblems(loaded.errors);
     // Same text as Envoy's, on one line unless excerpts of the configuration follow.
     reportFatal(options, `error initializing ${what} '${nameOf(options)}':${why.includes('\n') ? '\n' : ' '}${why}`);
+    if (options.format === 'json') print(process.stdout, validationReport(nameOf(options), loaded));
     if (nameOf(options) === '') print(process.stderr, firstSteps());
     return 1;
   }
   if (options.mode === 'validate') {
     const { fileMistakes } = await import('../server/configuration/validate-files.js');
-    for (const mistake of fileMistakes(loaded.bootstrap, serverSettings(options).dynamic)) logger.warning(mistake);
-    print(process.stdout, `configuration '${nameOf(options)}' OK\n`);
+    const mistakes = fileMistakes(loaded.bootstrap, serverSettings(options).dynamic);
+    for (const mistake of mistakes) logger.warning(mistake);
+    const isJson = options.format === 'json';
+    const name = nameOf(options);
+    print(process.stdout, isJson ? validationReport(name, loaded, mistakes) : `configuration '${name}' OK\n`);
     return 0;
   }
   if (server === undefined) return 0;
@@ -147,7 +162,7 @@ async function loadAndServe(
       sensitive: loaded.sensitive,
       counts: loaded.counts,
       scripts: loaded.scripts,
-      loadConfiguration: () => load(options),
+      loadConfiguration: () => load(options, input),
       watched: options.watchConfig ? { path: options.configPath, identity } : undefined,
       logging: { ...logging, format },
       restart,
@@ -170,9 +185,10 @@ function reportFatal(options: Options, message: string): void {
   repeatOnStderr(logger, options.logPath, message);
 }
 
-/** Returns the name of the configuration for messages: its file, or the option that contains it. */
-function nameOf({ configPath, configYaml }: Options): string {
-  return configPath || (configYaml === '' ? '' : '--config-yaml');
+/** Returns the name of the configuration for messages: its file, or what else contains it. */
+function nameOf(options: Options): string {
+  if (readsStandardInput(options)) return 'standard input';
+  return options.configPath || (options.configYaml === '' ? '' : '--config-yaml');
 }
 
 /** Lets a termination signal end the process by its default action. Validation has nothing to clean up. */
@@ -195,9 +211,19 @@ function enableCoreDump(): void {
 /** A loaded configuration with the modules of scripts that it registers. */
 type Loaded = LoadResult & { readonly scripts: readonly ReadScript[] };
 
-/** Loads the configuration and its scripts, and applies the node overrides of the command line. */
-async function load(options: Options, signal?: AbortSignal): Promise<Loaded> {
-  const loaded = await loadInThread(CONFIG_THREAD, loadOptions(options), signal);
+/**
+ * Loads the configuration and its scripts, and applies the node overrides of the command line.
+ * @param input the text of standard input, if the configuration comes from there
+ */
+async function load(options: Options, input: Promise<string> | undefined, signal?: AbortSignal): Promise<Loaded> {
+  let text: string | undefined;
+  try {
+    text = await input;
+  } catch (error) {
+    if (signal?.aborted === true) throw error;
+    return { ok: false, errors: [problemOf('', messageOf(error))], warnings: [], scripts: [] };
+  }
+  const loaded = await loadInThread(CONFIG_THREAD, loadOptions(options, text), signal);
   if (!loaded.ok) return { ...loaded, scripts: [] };
   const scripts = await scriptsOf(loaded.bootstrap);
   const errors = scripts.flatMap(({ mistakes }) => mistakes.map((mistake) => problemOf('', mistake)));

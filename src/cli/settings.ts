@@ -38,17 +38,25 @@ export function loggingOptions(options: Options): Logging {
   };
 }
 
-export function loadOptions(options: Options): ThreadOptions {
+/** @param input the text of standard input, if the configuration comes from there */
+export function loadOptions(options: Options, input?: string): ThreadOptions {
   return {
-    path: options.configPath || undefined,
+    path: readsStandardInput(options) ? undefined : options.configPath || undefined,
+    input,
     pipeMs: PIPE_MS,
     yaml: options.configYaml || undefined,
+    expandsEnvironment: options.expandEnv,
     unknownStaticFields: options.allowUnknownStaticFields || options.allowUnknownFields ? 'warn' : 'refuse',
     skipDeprecatedLogs: options.skipDeprecatedLogs,
     isServed: options.mode === 'serve',
     logFormat: options.given.includes('log-format') ? 'given' : options.logFormatEscaped ? 'escaped' : undefined,
     disabledExtensions: listOf(options.disableExtensions),
   };
+}
+
+/** Returns whether the configuration comes from standard input. */
+export function readsStandardInput({ configPath }: Options): boolean {
+  return configPath === '-';
 }
 
 export function hotRestartOptions(options: Options): HotRestartOptions {

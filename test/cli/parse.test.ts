@@ -94,7 +94,14 @@ t.test('each mistake is refused with a line that names the option and the remedy
     [['--no-version'], /^unknown option '--no-version'/],
     [['-ldebug'], /^unknown option '-ldebug'/],
     [['--__proto__=1'], /^unknown option '--__proto__'/],
-    [['serve'], /^unexpected argument 'serve'; all arguments are options/],
+    [['a.yaml', 'b.yaml'], "unexpected argument 'b.yaml'; the configuration file is already given"],
+    [['-c', 'a.yaml', '--version', 'b.yaml'], "unexpected argument 'b.yaml'; the configuration file is already given"],
+    [['a.yaml', '-c', 'b.yaml'], 'option --config-path is given twice; give it once'],
+    [[''], "unknown option ''; --help lists all"],
+    [['-', '--watch-config'], '--watch-config needs a file to watch; give it as --config-path'],
+    [['-', '--restart-epoch', '1'], /^standard input can be read only once; give a file/],
+    [['--format', 'json', 'a.yaml'], '--format json needs --mode validate'],
+    [['--format', 'xml'], "unknown format 'xml'; --format is text or json"],
   ];
   for (const [argv, expected] of refused) {
     const parsed = parseArguments(argv);
@@ -103,6 +110,17 @@ t.test('each mistake is refused with a line that names the option and the remedy
     else t.match(parsed.error, expected);
     if (!parsed.ok) t.notMatch(parsed.error, /\n/);
   }
+});
+
+t.test('an argument that is no option is the configuration file', async (t) => {
+  const given = { given: ['config-path'] };
+  t.match(accepted(['my.yaml']).options, { configPath: 'my.yaml', ...given });
+  t.match(accepted(['-']).options, { configPath: '-', ...given });
+  t.match(accepted(['-c', '-']).options, { configPath: '-', ...given });
+  t.match(accepted(['--mode', 'validate', 'my.yaml', '-l', 'debug']).options, {
+    configPath: 'my.yaml',
+    logLevel: 'debug',
+  });
 });
 
 t.test('arguments after -- or --ignore_rest are ignored', async (t) => {

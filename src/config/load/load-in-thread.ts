@@ -45,5 +45,6 @@ function tooLarge(options: ThreadOptions): LoadResult {
 
 /** Returns a result that refuses the whole configuration. */
 export function refusal(options: ThreadOptions, message: string): LoadResult {
-  return { ok: false, warnings: [], errors: [problemOf(options.path ?? '--config-yaml', message)] };
+  const name = options.path ?? (options.input === undefined ? '--config-yaml' : 'standard input');
+  return { ok: false, warnings: [], errors: [problemOf(name, message)] };
 }

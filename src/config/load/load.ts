@@ -12,6 +12,7 @@ import { regexLimits } from '../regex-limits.js';
 import { Decoder, type Message, type UnknownFields } from '../schema/decode.js';
 import { loadSchema, type Schema } from '../schema/schema.js';
 import { type SensitiveValue, sensitiveValues } from '../schema/sensitive.js';
+import { expandEnvironment } from '../text/environment.js';
 import { type Problem, problemOf } from '../text/problem.js';
 import { Problems } from '../text/problems.js';
 import { readYaml } from '../text/read-text.js';
@@ -55,6 +56,7 @@ export const NO_CONFIGURATION =
   'At least one of --config-path or --config-yaml or Options::configProto() should be non-empty';
 
 const YAML_OPTION = '--config-yaml';
+const STANDARD_INPUT = 'standard input';
 const BOOTSTRAP = 'envoy.config.bootstrap.v3.Bootstrap';
 
 /**
@@ -76,6 +78,7 @@ export function loadConfiguration(
     return { ...refused(problems), isUnreadable };
   }
 
+  if (options.expandsEnvironment === true) expandAll(sources, problems);
   const { bootstrap, unknownFields } = decodeAll(schema, sources, problems, options.unknownStaticFields ?? 'refuse');
   problems.within(sources);
   const notes = options.skipDeprecatedLogs === true ? 'unfinished' : 'all';
@@ -109,10 +112,17 @@ function refused({ errors, warnings, errorCount }: Problems): Extract<LoadResult
   return { ok: false, errors, warnings: warnings.sort(inOrder) };
 }
 
-/** In reading order: the file, then --config-yaml, each from top to bottom. */
+/** In reading order: the file or standard input, then --config-yaml, each from top to bottom. */
 function inOrder(a: Problem, b: Problem): number {
   if (a.source !== b.source) return a.source === YAML_OPTION ? 1 : -1;
   return a.line - b.line || a.column - b.column;
+}
+
+function expandAll(sources: readonly Source[], problems: Problems): void {
+  for (const source of sources) {
+    problems.within([source]);
+    expandEnvironment(source.value, process.env, (path, message) => problems.error(path, message));
+  }
 }
 
 function decodeAll(
@@ -137,6 +147,7 @@ function decodeAll(
 function readSources(options: LoadOptions): FileSourceResult[] {
   const results: FileSourceResult[] = [];
   if (options.path) results.push(readFileSource(options.path, BOOTSTRAP, options.pipeMs));
+  if (options.input !== undefined) results.push(readYaml(STANDARD_INPUT, options.input));
   if (options.yaml) results.push(readYaml(YAML_OPTION, options.yaml));
   return results.length > 0 ? results : [{ problems: [problemOf('', NO_CONFIGURATION)] }];
 }

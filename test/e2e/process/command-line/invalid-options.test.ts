@@ -96,7 +96,7 @@ const MISTAKES: readonly (readonly [args: readonly string[], line: string])[] = 
   [['--concurency', '1'], "unknown option '--concurency'; did you mean '--concurrency'?"],
   [['--wibble'], "unknown option '--wibble'; --help lists all"],
   [['-x'], "unknown option '-x'…"],
-  [['serve'], "unexpected argument 'serve'; all arguments are options, and --help lists them"],
+  [['a.yaml', 'b.yaml'], "unexpected argument 'b.yaml'; the configuration file is already given"],
 ];
 
 t.test('each invalid command line is refused with its error', async (t) => {

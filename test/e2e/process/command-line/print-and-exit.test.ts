@@ -77,8 +77,7 @@ for (const mode of ['serve', 'validate']) {
     t.equal(code, 1);
     const what = mode === 'serve' ? 'config' : 'configuration';
     t.match(stderr, `error initializing ${what} '': At least one of --config-path or --config-yaml`, 'in one line');
-    const steps =
-      /\nGive a configuration: +baton -c FILE\nAn example: +baton -c '?(.+?)'?\nAll options: +baton --help\n$/;
+    const steps = /\nGive a configuration: +baton FILE\nAn example: +baton '?(.+?)'?\nAll options: +baton --help\n$/;
     t.ok(existsSync(steps.exec(stderr)?.[1] ?? ''), 'shows a command, whose example exists');
     t.equal(stdout, '');
   });
