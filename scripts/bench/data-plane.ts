@@ -426,6 +426,7 @@ async function buildWorker(): Promise<FakeTransport> {
     send: () => {},
   });
   await scripts.loading;
+  const routeCounts = { of: () => undefined };
   const context: WorkerContext = {
     ...thread,
     clusters,
@@ -433,7 +434,8 @@ async function buildWorker(): Promise<FakeTransport> {
     timers,
     filterConfigs: new FilterConfigs(),
     scripts,
-    routes: new RouteTables({ clusters, runtime: thread.runtime }, ports.port(ON_DEMAND_PORT)),
+    routeCounts,
+    routes: new RouteTables({ clusters, runtime: thread.runtime, routeCounts }, ports.port(ON_DEMAND_PORT)),
     serverHealth: { isFailing: false, isFailRequested: false },
     accessLogFiles: new AccessLogFiles(),
     extensions,

@@ -11,6 +11,7 @@ import type { HttpFilterFactory, TerminalFilterFactory } from '../http/filters/f
 import type { LocalIdentity } from '../http/headers/edge/forwarding-headers.js';
 import type { HeaderBlockPool } from '../http/headers/header-block.js';
 import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js';
+import type { RouteCounts } from '../http/routing/stats/route-counts.js';
 import type { RouteFilter } from '../http/routing/tables/route-table.js';
 import type { Tracer } from '../http/tracing/tracer.js';
 import type { Timers } from '../io/time/timing-wheel.js';
@@ -356,6 +357,8 @@ export interface WorkerContext extends UpstreamThread {
   /** Opens the port `name`, which leads to the primary's port of the same name. */
   port(name: string): WorkerPort;
   readonly routes: WorkerRoutes;
+  /** The stats of virtual clusters and routes, by their prefix. */
+  readonly routeCounts: { of(prefix: string): RouteCounts | undefined };
   readonly filterConfigs: WorkerFilterConfigs;
   readonly scripts: WorkerScripts;
   /** Whether health checks must fail now (POST /healthcheck/fail). Changes at any time: read it for each use. */

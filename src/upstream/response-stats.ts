@@ -6,9 +6,10 @@
 
 import { headerKey } from '../common/text/header-names.js';
 import type { HeaderBlock } from '../http/headers/header-block.js';
+import { CodeCounters } from '../stats/code-counters.js';
 import { ClusterStats } from '../stats/layouts/cluster.js';
 import { scopePrefix } from '../stats/scope-prefix.js';
-import type { DynamicCounter, DynamicHistogram, Scope, ThreadStats } from '../stats/thread-stats.js';
+import type { Scope, ThreadStats } from '../stats/thread-stats.js';
 import type { Host } from './hosts/host.js';
 
 const CANARY = headerKey('x-envoy-upstream-canary');
@@ -96,48 +97,5 @@ class CompletedCounter {
 
   increment(): void {
     this.#cluster.increment(ClusterStats.at.upstream_rq_completed);
-  }
-}
-
-/** The counters of one group. Each is created at its first response. */
-class CodeCounters {
-  readonly stats: ThreadStats;
-  readonly prefix: string;
-  readonly #group: string;
-  readonly #byCode: (DynamicCounter | undefined)[] = [];
-  readonly #byClass: (DynamicCounter | undefined)[] = [
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-  ];
-  #completed: Pick<DynamicCounter, 'increment'> | undefined;
-  #time: DynamicHistogram | undefined;
-
-  constructor(stats: ThreadStats, prefix: string, group: string, completed?: CompletedCounter) {
-    this.#completed = completed;
-    this.stats = stats;
-    this.prefix = prefix;
-    this.#group = group;
-  }
-
-  count(status: number, isWithoutStatus = false): void {
-    (this.#completed ??= this.#counter('upstream_rq_completed')).increment();
-    if (isWithoutStatus) return;
-    const codeClass = (status / 100) | 0;
-    // As in Envoy, statuses from 600 on share one counter and have no class.
-    if (codeClass <= 5) (this.#byClass[codeClass] ??= this.#counter(`upstream_rq_${codeClass}xx`)).increment();
-    (this.#byCode[status] ??= this.#counter(`upstream_rq_${codeClass <= 5 ? status : 'unknown'}`)).increment();
-  }
-
-  record(milliseconds: number): void {
-    this.#time ??= this.stats.dynamicHistogram(this.prefix, `${this.#group}upstream_rq_time`);
-    this.#time.record(milliseconds);
-  }
-
-  #counter(name: string): DynamicCounter {
-    return this.stats.dynamicCounter(this.prefix, this.#group + name);
   }
 }

@@ -7,6 +7,7 @@ import { shownName } from '../common/text/shown.js';
 import type { WorkerContext } from '../extensions/factories.js';
 import type { ExtensionRegistry } from '../extensions/registry.js';
 import { headerBlocks } from '../http/headers/header-block.js';
+import { RouteCountsSet } from '../http/routing/stats/route-counts.js';
 import { monotonicMs } from '../io/time/timer-driver.js';
 import { getLogger } from '../log/logger.js';
 import { SCRIPTS_PORT } from '../scripts/published.js';
@@ -49,6 +50,7 @@ export class WorkerConfiguration {
   readonly #clusters: ClusterManager;
   readonly #filterConfigs = new FilterConfigs();
   readonly #routes: RouteTables;
+  readonly #routeCounts: RouteCountsSet;
   readonly #inflated: Scope;
 
   constructor(start: WorkerStart, context: ConfigurationContext) {
@@ -57,7 +59,9 @@ export class WorkerConfiguration {
     this.#isReplacement = start.isReplacement;
     this.#inflated = scopes.find(`thread_local_cluster_manager.worker_${start.index}.`, ThreadLocalClusterManagerStats);
     this.#clusters = new ClusterManager(thread);
-    this.#routes = new RouteTables({ clusters: this.#clusters, runtime: thread.runtime }, ports.port(ON_DEMAND_PORT));
+    this.#routeCounts = new RouteCountsSet(thread.stats, (prefix, layout) => scopes.find(prefix, layout));
+    const tableThread = { clusters: this.#clusters, runtime: thread.runtime, routeCounts: this.#routeCounts };
+    this.#routes = new RouteTables(tableThread, ports.port(ON_DEMAND_PORT));
     this.scripts = new WorkerScripts(ports.port(SCRIPTS_PORT));
     const tokenBuckets = new SharedTokenBuckets(start.tokenBuckets, start.index + 1, monotonicMs);
     const workerContext: WorkerContext = {
@@ -66,6 +70,7 @@ export class WorkerConfiguration {
       calls: callsOf(thread, this.#clusters, start.identity.ip),
       timers: timersOf(thread),
       routes: this.#routes,
+      routeCounts: this.#routeCounts,
       filterConfigs: this.#filterConfigs,
       scripts: this.scripts,
       accessLogFiles,
@@ -103,6 +108,7 @@ export class WorkerConfiguration {
         this.listeners.remove(snapshot.removedListeners);
       }
       scopes.remove(snapshot.removedStatScopes);
+      this.#routeCounts.remove(snapshot.removedStatScopes);
       this.#routes.remove(snapshot);
       this.#filterConfigs.remove(snapshot);
       for (const name of snapshot.removedClusters) this.#clusters.remove(name);

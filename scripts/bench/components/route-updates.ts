@@ -33,7 +33,11 @@ function configuration(round: number, changed: number): RouteConfiguration {
 }
 
 const port: WorkerPort = { worker: 0, state: undefined, onState: undefined, send: () => {} };
-const thread = { clusters: new ClusterManager(undefined as never), runtime: new Runtime() };
+const thread = {
+  clusters: new ClusterManager(undefined as never),
+  runtime: new Runtime(),
+  routeCounts: { of: () => undefined },
+};
 const tables = new RouteTables(thread, port);
 const key = rdsKey(SOURCE, NAME);
 

@@ -2,7 +2,6 @@
 
 import { accepted, byValue, type ImplementedTable, notImplemented, obeyed, onlyFalse, refused } from './table.js';
 
-const COUNTED = 'requests are counted for their cluster and connection manager only: leave it out';
 const ONE_AFTER_ANOTHER = 'attempts of a request do not overlap: per_try_timeout of retry_policy can end one';
 const SUBSETS = 'subsets of hosts are not implemented: define a cluster for each subset';
 
@@ -59,12 +58,13 @@ export const ROUTE: ImplementedTable = {
     cors: true,
     rate_limits: true,
     request_mirror_policies: true,
-    virtual_clusters: refused(COUNTED),
+    virtual_clusters: true,
     hedge_policy: refused(ONE_AFTER_ANOTHER),
     ...notImplemented('matcher', 'retry_policy_typed_config', 'include_is_timeout_retry_header'),
     request_body_buffer_limit: true,
     route_specifiers: refused(NO_SPECIFIERS),
   },
+  'envoy.config.route.v3.VirtualCluster': obeyed('headers', 'name'),
   'envoy.config.route.v3.Route': {
     name: true,
     match: true,
@@ -79,7 +79,7 @@ export const ROUTE: ImplementedTable = {
     response_headers_to_add: true,
     response_headers_to_remove: true,
     per_request_buffer_limit_bytes: true,
-    stat_prefix: refused(COUNTED),
+    stat_prefix: true,
     ...notImplemented('filter_action', 'non_forwarding_action'),
     tracing: true,
     request_body_buffer_limit: true,

@@ -9,6 +9,7 @@ import type { PrimaryPart, PrimaryRoutes, RouteFilters, RouteUser } from '../../
 import { keyOfScopedRoutes } from '../../http/routing/tables/route-keys.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
 import { routeProblems } from './check-routes.js';
+import { HeldRouteStats } from './held-route-stats.js';
 import type { ProviderUser } from './providers/provider-users.js';
 import type { RouteProvider } from './providers/route-provider.js';
 import { RouteProviders } from './providers/route-providers.js';
@@ -85,15 +86,23 @@ export class PrimaryRouteSet implements PrimaryRoutes {
   #useInline(config: RouteConfiguration, { filters }: RouteUser): PrimaryPart {
     this.#check(config, filters);
     const routes = { config, since: new Date() };
+    const stats = new HeldRouteStats(this.#context);
+    stats.add([config]);
     this.#inline.add(routes);
     return {
-      close: () => void this.#inline.delete(routes),
+      close: () => {
+        this.#inline.delete(routes);
+        stats.close();
+      },
       prepareRoutes: (manager) => {
         const other = ownRoutes(manager) ?? {};
         this.#check(other, filters);
+        stats.add([other]);
         return () => {
           routes.config = other;
           routes.since = new Date();
+          // The caller publishes the routes in this turn.
+          setImmediate(() => stats.keepLatest());
         };
       },
     };

@@ -108,8 +108,10 @@ export class RunningConfiguration {
     this.routes = new PrimaryRouteSet({
       sources: this.#sources,
       store,
+      scopes,
       clusterProblem: (name) => this.clusters.routeProblem(name),
       publish,
+      whenApplied: (callback) => primary.snapshots.whenApplied(callback),
       onDemand: ports.port(ON_DEMAND_PORT),
     });
     this.scripts = new ScriptSet(bootstrap, scripts, ports.port(SCRIPTS_PORT), store);

@@ -6,6 +6,7 @@ import type { PrimaryPart, PrimaryPort, RouteFilters } from '../../../src/extens
 import { InitManager } from '../../../src/server/init/init-manager.js';
 import { PrimaryRouteSet } from '../../../src/server/routes/primary-route-set.js';
 import type { SnapshotParts } from '../../../src/server/workers/snapshots.js';
+import { WorkerScopes } from '../../../src/server/workers/worker-scopes.js';
 import { StatsStore } from '../../../src/stats/store.js';
 import { unpackRoutes } from '../../../src/worker/messages/packed-routes.js';
 import type { RequestedHost } from '../../../src/worker/routes/awaited-hosts.js';
@@ -57,6 +58,8 @@ export class RoutesFixture {
   };
   readonly routes = new PrimaryRouteSet({
     store: this.store,
+    scopes: new WorkerScopes(this.store),
+    whenApplied: (callback) => callback(),
     onDemand: this.port,
     clusterProblem: (name) => (this.clusters.has(name) ? undefined : `unknown cluster '${name}'`),
     publish: (parts) => this.published.push(parts),

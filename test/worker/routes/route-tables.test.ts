@@ -31,7 +31,9 @@ function worker() {
     onState: undefined,
     send: (message) => void sent.push(message),
   };
-  const tables = new RouteTables({ clusters: new ClusterManager(undefined as never), runtime: new Runtime() }, port);
+  const clusters = new ClusterManager(undefined as never);
+  const routeCounts = { of: () => undefined };
+  const tables = new RouteTables({ clusters, runtime: new Runtime(), routeCounts }, port);
   const apply = (id: number, config: RouteConfiguration | undefined, key = rdsKey(SOURCE, 'routes')) =>
     tables.apply({ routes: [{ id, key, config: config && packRoutes(config) }], routeScopes: [] });
   return { tables, port, sent, apply };

@@ -12,6 +12,8 @@ import type { HeaderMutations } from '../../headers/header-mutations.js';
 import type { RouteTracing } from '../../tracing/route-tracing.js';
 import type { HashPolicy } from '../hashing/hash-policy.js';
 import type { RetryPolicy } from '../retries/retry-policy.js';
+import type { RouteCounts } from '../stats/route-counts.js';
+import type { VirtualClusters } from '../stats/virtual-clusters.js';
 import type { ConnectConfig } from './connect-config.js';
 import { type HostRewrite, rewriteHost } from './host-rewrite.js';
 import type { MirrorPolicy } from './mirror-policy.js';
@@ -41,6 +43,8 @@ export interface GrpcTimeout {
 export interface RouteSettings<C> {
   name: string;
   virtualHostName: string;
+  virtualClusters: VirtualClusters | undefined;
+  counts: RouteCounts | undefined;
   metadata: Metadata | undefined;
   virtualHostMetadata: Metadata | undefined;
   kind: RouteKind;
@@ -85,6 +89,10 @@ export class Route<C> {
   /** As configured; '' without a name. */
   readonly name: string;
   readonly virtualHostName: string;
+  /** Of its virtual host; undefined: none. */
+  readonly virtualClusters: VirtualClusters | undefined;
+  /** The stats of its stat_prefix; undefined: none. */
+  readonly counts: RouteCounts | undefined;
   /** For logs and headers. */
   readonly metadata: Metadata | undefined;
   readonly virtualHostMetadata: Metadata | undefined;
@@ -141,6 +149,8 @@ export class Route<C> {
   constructor(settings: RouteSettings<C>) {
     this.name = settings.name;
     this.virtualHostName = settings.virtualHostName;
+    this.virtualClusters = settings.virtualClusters;
+    this.counts = settings.counts;
     this.metadata = settings.metadata;
     this.virtualHostMetadata = settings.virtualHostMetadata;
     this.kind = settings.kind;

@@ -26,6 +26,8 @@ import { upgradeTypes } from '../actions/upgrade-types.js';
 import { HashPolicy } from '../hashing/hash-policy.js';
 import { PathRule } from '../matching/path-rule.js';
 import { RetryPolicy } from '../retries/retry-policy.js';
+import { routePrefix } from '../stats/stat-prefixes.js';
+import { type CountsOf, VirtualClusters } from '../stats/virtual-clusters.js';
 import type { DomainTable } from './domain-table.js';
 import type { OnDemandHosts } from './on-demand-hosts.js';
 import { RouteConditions, RouteEntry } from './route-entry.js';
@@ -46,6 +48,8 @@ export interface RouteTableOptions<C = unknown> {
   readonly place?: string;
   /** For configurations with vhds. */
   readonly onDemandHosts?: OnDemandHosts | undefined;
+  /** Absent: nothing is counted for virtual clusters and routes. */
+  readonly countsOf?: CountsOf;
   /** Absent: the configured values apply. */
   readonly runtime?: Runtime;
   /**
@@ -107,6 +111,8 @@ class VirtualHostBuilder<C> {
   readonly #runtime: Runtime;
   readonly #retryPolicy: RetryPolicy | undefined;
   readonly #rateLimits: CompiledLimits;
+  readonly #countsOf: CountsOf;
+  readonly #virtualClusters: VirtualClusters | undefined;
   /** A host before it has the same name. */
   readonly #isNamesake: boolean;
 
@@ -130,6 +136,9 @@ class VirtualHostBuilder<C> {
         ? undefined
         : new RetryPolicy(host.retry_policy, `${where}.retry_policy`, this.#runtime);
     this.#rateLimits = compileRateLimits(host.rate_limits, `${where}.rate_limits`);
+    this.#countsOf = options.countsOf ?? (() => undefined);
+    const { name = '', virtual_clusters: clusters } = host;
+    this.#virtualClusters = VirtualClusters.of(name, clusters, `${where}.virtual_clusters`, this.#countsOf);
   }
 
   *build(): Generator<void, BuiltVirtualHost<C>> {
@@ -292,6 +301,8 @@ class VirtualHostBuilder<C> {
     return {
       name: route.name ?? '',
       virtualHostName: host.name ?? '',
+      virtualClusters: this.#virtualClusters,
+      counts: route.stat_prefix ? this.#countsOf(routePrefix(host.name ?? '', route.stat_prefix)) : undefined,
       metadata: route.metadata,
       virtualHostMetadata: host.metadata,
       kind: RouteKind.Forward,

@@ -2,6 +2,7 @@
 
 import type { RouteConfiguration, VirtualHost } from '../../../config/generated/api.js';
 import type { Runtime } from '../../../runtime/runtime.js';
+import type { RouteCounts } from '../stats/route-counts.js';
 import type { OnDemandHosts } from './on-demand-hosts.js';
 import { type BuiltVirtualHost, buildRouteTableInSteps, type RouteFilter, type RouteTable } from './route-table.js';
 
@@ -14,6 +15,8 @@ export interface TableThread<Cluster> {
     find(name: string): Cluster | undefined;
   };
   readonly runtime: Runtime;
+  /** The stats of virtual clusters and routes, by their prefix. */
+  readonly routeCounts: { of(prefix: string): RouteCounts | undefined };
 }
 
 /** `Cluster` is the type that routes keep. */
@@ -37,13 +40,14 @@ export class RouteTableSeries<Cluster> {
    * Throws like buildRouteTable().
    */
   next(config: RouteConfiguration, onDemandHosts?: OnDemandHosts): Generator<void, RouteTable<Cluster>> {
-    const { clusters, runtime } = this.#thread;
+    const { clusters, routeCounts, runtime } = this.#thread;
     return buildRouteTableInSteps(config, (name) => clusters.reference(name), {
       findCluster: (name) => clusters.find(name),
       filters: this.#filters,
       place: this.#place,
       onDemandHosts: config.vhds === undefined ? undefined : onDemandHosts,
       runtime,
+      countsOf: (prefix) => routeCounts.of(prefix),
       built: this.#built,
     });
   }

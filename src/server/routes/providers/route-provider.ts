@@ -20,6 +20,7 @@ import {
 import { hasUnnamed, type RefusedResource, type Resource, type Update } from '../../../xds/resource.js';
 import type { Rejection, StepwiseUpdate, Subscription, Watcher } from '../../../xds/subscription.js';
 import { routeProblems, routeProblemsInSteps } from '../check-routes.js';
+import { HeldRouteStats } from '../held-route-stats.js';
 import { ReloadCounts } from '../reload-counts.js';
 import type { RoutesContext } from '../routes-context.js';
 import { type ProviderUser, ProviderUsers } from './provider-users.js';
@@ -50,6 +51,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   readonly #subscription: Subscription;
   readonly #users = new ProviderUsers();
   readonly #publication: RoutePublication;
+  readonly #stats: HeldRouteStats;
   #state: DynamicState = REQUESTED;
   #resource: Resource<RouteConfiguration> | undefined;
   /** The resource's routes with the discovered virtual hosts. */
@@ -66,9 +68,12 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.name = name;
     this.#context = context;
     this.#statPrefix = statPrefix;
+    this.#stats = new HeldRouteStats(context);
     this.#publication = new RoutePublication({
       publish: () => {
+        this.#stats.add([this.#config ?? {}]);
         context.publish({ routes: [this.snapshot] });
+        this.#stats.keepLatest();
         return this.#config?.virtual_hosts?.length ?? 0;
       },
       settle: (name) => context.onDemand.publish({ routes: id, host: name } satisfies RequestedHost),
@@ -164,6 +169,11 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#virtualHosts?.close();
     this.#publication.close();
     this.#counts.close();
+  }
+
+  /** Called when workers no longer have the routes. */
+  releaseStats(): void {
+    this.#stats.close();
   }
 
   /** Called when an update lacks the resource; `isGone`: the update removes it. */

@@ -69,6 +69,7 @@ export class RouteProviders {
     this.#byKey.delete(provider.key);
     provider.close();
     this.#context.publish({ removedRoutes: [provider.id] });
+    provider.releaseStats();
   }
 
   #handleRequest({ routes, host, isWanted }: HostRequest, worker: number): void {

@@ -14,6 +14,7 @@ import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../..
 import { hasUnnamed, type Resource, type Update } from '../../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../../xds/subscription.js';
 import { routeProblems } from '../check-routes.js';
+import { HeldRouteStats } from '../held-route-stats.js';
 import { type ProviderUser, ProviderUsers } from '../providers/provider-users.js';
 import type { RouteProviders } from '../providers/route-providers.js';
 import { ReloadCounts } from '../reload-counts.js';
@@ -56,6 +57,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   readonly #users = new ProviderUsers();
   /** Undefined without rds_config_source. */
   readonly #leases: ScopeLeases | undefined;
+  readonly #stats: HeldRouteStats;
   #scopes: Scopes = new Map();
   /** Refused because other scopes have their keys. They are used when those are gone. */
   readonly #clashing = new Map<string, ScopeResource>();
@@ -69,6 +71,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     this.key = options.key;
     this.config = options.config;
     this.#context = context;
+    this.#stats = new HeldRouteStats(context);
     this.#statPrefix = options.statPrefix;
     this.#nextId = options.nextId;
     const { rds_config_source: source } = options.config;
@@ -169,6 +172,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   close(): void {
     this.#subscription?.close();
     this.#context.publish({ removedRouteScopes: [this.key], removedRoutes: [...ownRoutes(this.#scopes).keys()] });
+    this.#stats.close();
     this.#leases?.close();
     this.#counts?.close();
   }
@@ -204,10 +208,12 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     this.#counts?.extra.set(ScopedRoutesStats.at.active_scopes, next.size);
     const known = ownRoutes(former);
     const routes = this.routeSnapshots.filter(({ id }) => !known.has(id));
+    this.#stats.add(ownRoutes(next).values());
     this.#context.publish({ routes, routeScopes: [this.snapshot] });
     const kept = ownRoutes(next);
     const removedRoutes = [...known.keys()].filter((id) => !kept.has(id));
     if (removedRoutes.length > 0) this.#context.publish({ removedRoutes });
+    this.#stats.keepLatest();
     this.#leases?.keep(new Set(Array.from(next.values(), ({ routes: id }) => id)));
   }
 

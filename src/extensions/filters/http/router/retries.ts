@@ -10,8 +10,10 @@ import type { RetryPolicy } from '../../../../http/routing/retries/retry-policy.
 import { RetryDecision, type RetryReset, RetryState } from '../../../../http/routing/retries/retry-state.js';
 import type { RuntimeFraction } from '../../../../runtime/runtime.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
+import { RouteStats } from '../../../../stats/layouts/route.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
 import { LimitKind } from '../../../../upstream/limits.js';
+import type { RequestCounts } from './request-counts.js';
 
 export class Retries extends RetryState {
   readonly #stream: ResponseStream;
@@ -22,6 +24,8 @@ export class Retries extends RetryState {
    * left.
    */
   #holder: Cluster | undefined;
+  /** Undefined: the request is counted for its cluster only. Set before begin(). */
+  counts: RequestCounts | undefined;
   /** Addresses of tried hosts, if the policy avoids them. */
   readonly #previousHosts: string[] = [];
 
@@ -68,7 +72,10 @@ export class Retries extends RetryState {
   grantForResponse(headers: HeaderBlock, cluster: Cluster, nowMs: number): boolean {
     const decision = this.hasConditions ? this.onHeaders(headers.status, headers, nowMs) : RetryDecision.No;
     if (decision !== RetryDecision.No) return this.#grant(decision, cluster);
-    if (this.#holder !== undefined) cluster.stats.increment(ClusterStats.at.upstream_rq_retry_success);
+    if (this.#holder !== undefined) {
+      cluster.stats.increment(ClusterStats.at.upstream_rq_retry_success);
+      this.counts?.increment(RouteStats.at.upstream_rq_retry_success);
+    }
     this.end();
     return false;
   }
@@ -95,12 +102,14 @@ export class Retries extends RetryState {
     const { limits, stats } = cluster;
     if (this.#holder === undefined && !limits.tryAcquireRetry(this.#priority)) {
       stats.increment(ClusterStats.at.upstream_rq_retry_overflow);
+      this.counts?.increment(RouteStats.at.upstream_rq_retry_overflow);
       this.#stream.info.responseFlags |= ResponseFlag.UpstreamOverflow;
       return false;
     }
     this.#holder ??= cluster;
     if (!this.#useRetry.isHit(this.#random)) return false;
     stats.increment(ClusterStats.at.upstream_rq_retry);
+    this.counts?.increment(RouteStats.at.upstream_rq_retry);
     const { upstream_rq_retry_backoff_exponential: exponential, upstream_rq_retry_backoff_ratelimited: rateLimited } =
       ClusterStats.at;
     stats.increment(this.waitsForReset ? rateLimited : exponential);
@@ -109,6 +118,7 @@ export class Retries extends RetryState {
 
   #countLimitExceeded(cluster: Cluster): void {
     cluster.stats.increment(ClusterStats.at.upstream_rq_retry_limit_exceeded);
+    this.counts?.increment(RouteStats.at.upstream_rq_retry_limit_exceeded);
     this.#stream.info.responseFlags |= ResponseFlag.UpstreamRetryLimitExceeded;
   }
 

@@ -26,6 +26,7 @@ import { getLogger } from '../../../../log/logger.js';
 import type { RuntimeFraction } from '../../../../runtime/runtime.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { HttpStats } from '../../../../stats/layouts/http.js';
+import { RouteStats } from '../../../../stats/layouts/route.js';
 import type { CallingThread } from '../../../../upstream/calling-thread.js';
 import type { Cluster, ClusterHost, ClusterMeasurements } from '../../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
@@ -59,6 +60,7 @@ import { type Failure, poolFailure, resetFailure } from './failures.js';
 import { KeptRequest } from './kept-request.js';
 import { Mirrors } from './mirrors.js';
 import { connectHeader } from './proxy-header.js';
+import { RequestCounts } from './request-counts.js';
 import { RequestHash } from './request-hash.js';
 import { expectedTimeoutMs, type RequestTimeouts, setTimeouts } from './request-timeouts.js';
 import { Retries } from './retries.js';
@@ -135,6 +137,8 @@ export class Router implements TerminalFilter, TryListener {
   #requestEndMs = 0;
   /** Created by the first request of a route with mirrors. */
   #mirrors: Mirrors | undefined;
+  /** Created by the first request with a virtual cluster or a stat_prefix. */
+  #requestCounts: RequestCounts | undefined;
   /** Copies of this request get its body. */
   #isMirrored = false;
   /** Of the current or last try of a traced request. */
@@ -171,8 +175,16 @@ export class Router implements TerminalFilter, TryListener {
     }
     this.#cluster = cluster;
     this.#isGrpc = headers.mayHave(CONTENT_TYPE.id) && isGrpcRequest(headers);
+    if (RequestCounts.isNeeded(route)) this.#countRequest(headers);
+    else this.#retries.counts = undefined;
     if (cluster.maintenance.isHit(this.#thread.random)) return this.#refuseForMaintenance();
     this.#forward(headers, endStream);
+  }
+
+  #countRequest(headers: HeaderBlock): void {
+    const counts = (this.#requestCounts ??= new RequestCounts());
+    counts.begin(this.#route, headers, this.#stream.info);
+    this.#retries.counts = counts;
   }
 
   decodeData(offset: number, length: number, endStream: boolean): void {
@@ -271,6 +283,7 @@ export class Router implements TerminalFilter, TryListener {
     const { info } = this.#stream;
     if (this.#request.isComplete) this.#try.requestCompleted(false);
     else if (this.#stream.isUpgrade) this.#try.awaitResponse();
+    this.#retries.counts?.increment(RouteStats.at.upstream_rq_total);
     const host = this.#try.host!;
     info.host = host;
     info.upstreamHost = host.address;
@@ -396,6 +409,7 @@ export class Router implements TerminalFilter, TryListener {
   #count(status: number, host: ClusterHost | undefined, isCanary: boolean): void {
     const isWithoutStatus = this.#options.suppressesGrpcStatuses && this.#isGrpc;
     this.#cluster.responses.countResponse(status, this.#stream.isInternal, host, isCanary, isWithoutStatus);
+    this.#retries.counts?.countResponse(status);
   }
 
   /** Called for the last byte of the response. The stream ends when that byte is passed on, or when filters release it. */
@@ -413,7 +427,9 @@ export class Router implements TerminalFilter, TryListener {
     this.#recordBudget(now);
     if (this.#isCounted) {
       const { responses } = this.#cluster;
-      responses.recordTime(Math.floor(now - this.#requestEndMs), isInternal, this.#try.host!, this.#isCanary);
+      const milliseconds = Math.floor(now - this.#requestEndMs);
+      responses.recordTime(milliseconds, isInternal, this.#try.host!, this.#isCanary);
+      this.#retries.counts?.recordTime(milliseconds);
     }
     this.#try.end();
   }
@@ -438,11 +454,16 @@ export class Router implements TerminalFilter, TryListener {
   /** Called when the timeout of the whole request fires. During a backoff it is not counted for the cluster. */
   #routeTimeout(): void {
     const isTrying = !this.#try.isBackingOff;
-    if (isTrying) this.#cluster.stats.increment(ClusterStats.at.upstream_rq_timeout);
+    if (isTrying) this.#countTimeout();
     if (this.#try.isRunning) countHostTimeout(this.#try.host!, this.#hasResponse);
     this.#recordBudget(this.#thread.clock.monotonicMs);
     this.#try.wholeTimeout();
     this.#answerTimeout(timedOut('response_timeout', this.#timeouts.isTimeoutEmpty), isTrying);
+  }
+
+  #countTimeout(): void {
+    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_timeout);
+    this.#retries.counts?.increment(RouteStats.at.upstream_rq_timeout);
   }
 
   tryTimedOut(timeout: TryTimeout): void {
