@@ -143,6 +143,10 @@ class FakeTransport implements NativeTransport {
   releaseFrozen(): boolean {
     return false;
   }
+  originalDestination(): Uint8Array {
+    return new Uint8Array(0);
+  }
+
   localAddress(): Uint8Array {
     return encodeIp('127.0.0.1', 18080);
   }
@@ -418,6 +422,7 @@ async function buildWorker(): Promise<FakeTransport> {
     localCluster: undefined,
     reportFailedCheck: () => {},
     reportOutlier: () => {},
+    requestHost: () => {},
   };
   const clusters = new ClusterManager(thread);
   const scripts = new WorkerScripts({

@@ -85,6 +85,7 @@ function outcome(filter: ListenerFilter, bytes: Buffer): string {
     remote: undefined as never,
     local: undefined as never,
     detected: undefined,
+    originalDestination: () => undefined,
     detect: () => (detected ??= { transportProtocol: '', applicationProtocols: [], serverName: '', ja3: '', ja4: '' }),
   };
   const result = filter.inspect(bytes, connection);

@@ -161,6 +161,7 @@ export { Side, type Span, type TagValue, type TracedRequest, type Tracer } from 
 export type { CertificateFacts, ConnectionSecurity } from '../io/tls/connection-security.js';
 export type { DetectedProtocols } from '../io/tls/detected-protocols.js';
 export { type InspectedConnection, type ListenerFilter, Verdict } from '../listener/listener-filter.js';
+export { RESTORES_DESTINATION } from '../listener/restore-destination.js';
 
 // ── Network filters ──────────────────────────────────────────────────────────────────────────────────────────────────
 //

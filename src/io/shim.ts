@@ -399,6 +399,11 @@ export interface NativeTransport {
   flush(): void;
   /** Returns the raw sockaddr of the local end (getsockname); empty for a stale ID. */
   localAddress(id: number): Uint8Array;
+  /**
+   * Returns the raw sockaddr that the peer's connection was directed to before the kernel redirected it (SO_ORIGINAL_DST); empty for a
+   * stale ID, and where the kernel does not know.
+   */
+  originalDestination(id: number): Uint8Array;
   /** Returns the bytes sent by JavaScript that the kernel has not accepted yet. */
   pendingBytes(id: number): number;
   /**

@@ -1,5 +1,6 @@
 // A version of a listener on one worker: accepts connections and passes them to the matching filter chain.
 
+import { type Address, decodeSockaddr } from '../io/addresses/address.js';
 import type { BufferLimits } from '../io/transport/buffer-limits.js';
 import type { ConnectionHandler, ListenerHandler } from '../io/transport/connection-handler.js';
 import type { Transport } from '../io/transport/transport.js';
@@ -21,6 +22,8 @@ import { SecuringConnection } from './securing.js';
 export interface ActiveListenerOptions {
   id: number;
   name: string;
+  /** Its configured address; undefined: it has none, or the kernel chooses the port. */
+  address?: Address | undefined;
   transport: Transport;
   stats: Scope;
   workerStats: Scope;
@@ -38,12 +41,18 @@ export interface ActiveListenerOptions {
   inspection: InspectionSettings | undefined;
   /** The access log, which the listener closes; undefined: it has none. */
   log?: ConnectionLog | undefined;
+  /**
+   * Returns the listener at the original destination of a connection, which serves it; undefined: there is none. Absent: without
+   * use_original_dst.
+   */
+  listenerAt?: ((destination: Address) => ActiveListener | undefined) | undefined;
 }
 
 export class ActiveListener implements ListenerHandler, ConnectionOwner, InspectionEvents {
   /** Unique in the process. */
   readonly id: number;
   readonly name: string;
+  readonly address: Address | undefined;
   readonly stats: Scope;
   readonly workerStats: Scope;
   readonly log: ConnectionLog | undefined;
@@ -57,6 +66,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
   readonly #connections = new ConnectionList<DownstreamConnection>();
   readonly #accepted: AcceptedSocket;
   readonly #inspections: Inspections | undefined;
+  readonly #listenerAt: ActiveListenerOptions['listenerAt'];
   /** Chains for new connections, by ID. */
   #chains: ReadonlyMap<number, FilterChain> = new Map();
   #finder: FilterChainFinder;
@@ -66,11 +76,13 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
   /** IDs of its sockets in the transport. */
   readonly #ids: number[] = [];
   #isAccepting = false;
+  #isStopped = false;
   #acceptedInBatch = 0;
 
   constructor(options: ActiveListenerOptions, chains: readonly FilterChain[], finder: FilterChainFinder) {
     this.id = options.id;
     this.name = options.name;
+    this.address = options.address;
     this.stats = options.stats;
     this.workerStats = options.workerStats;
     this.log = options.log;
@@ -82,6 +94,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     this.#maxAccepted = options.maxAccepted ?? 0;
     this.#nextSerial = options.nextSerial;
     this.#accepted = new AcceptedSocket(options.transport);
+    this.#listenerAt = options.listenerAt;
     const { inspection } = options;
     this.#inspections = inspection && new Inspections(inspection, options.transport, options.stats, this);
     this.#finder = finder;
@@ -160,6 +173,11 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
     for (const id of this.#ids) this.#transport.suspend(id);
   }
 
+  /** It serves new connections, also without a socket of its own. */
+  get isServing(): boolean {
+    return !this.#isStopped;
+  }
+
   /** The number of its sockets while it does not accept, otherwise 0. */
   get suspendedSockets(): number {
     return this.#isAccepting ? 0 : this.#ids.length;
@@ -167,6 +185,7 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
 
   /** Stops accepting for good and closes its sockets. With `acceptRest`, connections in the backlog are still served. */
   stop(acceptRest: boolean): void {
+    this.#isStopped = true;
     // A socket that does not listen yet has no backlog.
     for (const id of this.#ids.splice(0)) this.#transport.removeListener(id, acceptRest && this.#isAccepting);
   }
@@ -297,24 +316,39 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
       return undefined;
     }
     this.#acceptedInBatch++;
-    return inspections.begin(id, offset, length);
+    return inspections.begin(id, decodeSockaddr(this.#transport.memory.bytes, offset, length));
   }
 
-  onInspected(socket: InspectedSocket): void {
+  onInspected(socket: InspectedSocket): ConnectionHandler | undefined {
+    const other = socket.isLocalRestored ? this.#listenerAt?.(socket.local) : undefined;
+    if (other === undefined || other === this) return this.#serveInspected(socket);
+    this.#releaseLimits();
+    return other.receive(socket);
+  }
+
+  /** Takes over a socket that was directed to this listener's address, and redirected to another listener. */
+  receive(socket: InspectedSocket): ConnectionHandler | undefined {
+    if (!this.#mayAccept()) {
+      this.#transport.close(socket.id, 0, 0);
+      return undefined;
+    }
+    if (this.#inspections === undefined) return this.#serveInspected(socket);
+    return this.#inspections.begin(socket.id, socket.direct, socket);
+  }
+
+  #serveInspected(socket: InspectedSocket): ConnectionHandler | undefined {
     const chain = this.#finder.only ?? this.#finder.find(socket);
     if (chain === undefined) {
       this.stats.increment(ListenerStats.at.no_filter_chain_match);
       this.log?.unmatched(socket, socket.startMonotonicMs);
       this.#transport.close(socket.id, 0, 0);
-      return this.#releaseLimits();
+      this.#releaseLimits();
+      return undefined;
     }
-    const { detected, direct, localText: local, remote, startMonotonicMs } = socket;
-    const known = { remote, direct: direct === remote ? undefined : direct, local, startMonotonicMs, detected };
-    const handler = this.#serve(
-      new chain.Connection(this.#transport, socket.id, this, chain, this.#nextSerial(), known),
-      chain,
-    );
-    if (handler !== undefined) this.#transport.setHandler(socket.id, handler);
+    const { detected, isLocalRestored, localText: local, remote, startMonotonicMs } = socket;
+    const direct = socket.direct === remote && !isLocalRestored ? undefined : socket.direct;
+    const known = { remote, direct, local, isLocalRestored, startMonotonicMs, detected };
+    return this.#serve(new chain.Connection(this.#transport, socket.id, this, chain, this.#nextSerial(), known), chain);
   }
 
   onDropped(socket: InspectedSocket): void {

@@ -53,10 +53,12 @@ export interface ConnectionChain extends ChainIdentity {
 /** The properties of a connection that has passed listener filters, or that another process has served. */
 export interface KnownConnection {
   readonly remote: Address;
-  /** The socket's peer if it differs from `remote`: a proxy, which has reported `remote`. */
+  /** The socket's peer if it differs from `remote`, or the local address is not the socket's own. */
   readonly direct?: Address | undefined;
   /** '' until it is determined. */
   readonly local: string;
+  /** `local` is the original destination, which a listener filter has found. */
+  readonly isLocalRestored?: boolean;
   readonly startMonotonicMs: number;
   /** What listener filters have detected. */
   readonly detected?: DetectedProtocols | undefined;
@@ -116,7 +118,9 @@ export class DownstreamConnection {
   security: ConnectionSecurity | undefined = undefined;
   /** What listener filters have detected; undefined if that is nothing. */
   readonly detected: DetectedProtocols | undefined;
-  /** The socket's peer; undefined if it is `remote`. */
+  /** Its local address is the original destination, which a listener filter has found: ORIGINAL_DST clusters connect to it. */
+  readonly isLocalRestored: boolean;
+  /** The socket's peer; undefined if it is `remote`, and its local address is that of the socket. */
   readonly direct: Address | undefined;
   readonly #remoteKind: AddressKind;
   readonly #remotePort: number;
@@ -147,6 +151,7 @@ export class DownstreamConnection {
     const isKnown = 'remote' in origin;
     const remote = isKnown ? origin.remote : decodeSockaddr(transport.memory.bytes, origin.offset, origin.length);
     this.direct = isKnown ? origin.direct : undefined;
+    this.isLocalRestored = isKnown && origin.isLocalRestored === true;
     this.detected = isKnown ? origin.detected : undefined;
     this.remoteIp = remote.ip;
     this.#remoteKind = remote.kind;

@@ -37,18 +37,36 @@ export class InspectedSocket implements ConnectionHandler, ConnectionProperties,
   readonly #owner: InspectionOwner;
   readonly #transport: Transport;
   #local: Address | undefined;
+  #isLocalRestored = false;
   #next = 0;
   #taken = 0;
 
-  /** The peer's sockaddr is memory[offset, offset + length). */
-  constructor(owner: InspectionOwner, transport: Transport, id: number, offset: number, length: number) {
+  constructor(owner: InspectionOwner, transport: Transport, id: number, peer: Address) {
     this.id = id;
     this.startMonotonicMs = transport.clock.monotonicMs;
     this.timer = new Timer<InspectedSocket>(this, onTimer);
-    this.direct = this.remote = decodeSockaddr(transport.memory.bytes, offset, length);
+    this.direct = this.remote = peer;
     this.#owner = owner;
     this.#transport = transport;
-    transport.peek(id, owner.maxBytes);
+  }
+
+  /** Runs the first filters that need no bytes. Returns whether these were all; otherwise the others get bytes as they arrive. */
+  begin(): boolean | InspectionFailure {
+    const { filters, maxBytes } = this.#owner;
+    for (; filters[this.#next]?.maxBytes === 0; this.#next++) {
+      if (filters[this.#next]!.inspect(NO_BYTES, this) < 0) return 'refused';
+    }
+    if (this.#next === filters.length) return true;
+    this.#transport.peek(this.id, maxBytes);
+    return false;
+  }
+
+  /** Takes over what the filters of another listener have found. */
+  inherit({ detected, isLocalRestored, local, remote }: InspectedSocket): void {
+    this.remote = remote;
+    this.#local = local;
+    this.#isLocalRestored = isLocalRestored;
+    this.detected = detected;
   }
 
   /** Requested from the kernel unless a filter has set it. */
@@ -62,6 +80,17 @@ export class InspectedSocket implements ConnectionHandler, ConnectionProperties,
 
   set local(address: Address) {
     this.#local = address;
+    this.#isLocalRestored = true;
+  }
+
+  /** A filter has set the local address. */
+  get isLocalRestored(): boolean {
+    return this.#isLocalRestored;
+  }
+
+  originalDestination(): Address | undefined {
+    const raw = this.#transport.originalDestination(this.id);
+    return raw.length === 0 ? undefined : decodeSockaddr(raw, 0, raw.length);
   }
 
   detect(): DetectedProtocols {
@@ -84,8 +113,9 @@ export class InspectedSocket implements ConnectionHandler, ConnectionProperties,
     const { filters, maxBytes } = this.#owner;
     const { bytes } = this.#transport.memory;
     for (; this.#next < filters.length; this.#next++) {
-      if (this.#taken === length) return;
-      const found = filters[this.#next]!.inspect(bytes.subarray(offset + this.#taken, offset + length), this);
+      const filter = filters[this.#next]!;
+      if (this.#taken === length && filter.maxBytes > 0) return;
+      const found = filter.inspect(bytes.subarray(offset + this.#taken, offset + length), this);
       if (found === Verdict.NeedsMore && length < maxBytes) return;
       if (found < 0) return this.#owner.failed(this, 'refused');
       this.#taken += found;
@@ -114,6 +144,8 @@ export class InspectedSocket implements ConnectionHandler, ConnectionProperties,
   onBlocked(): void {}
   onDrained(): void {}
 }
+
+const NO_BYTES = new Uint8Array(0);
 
 function onTimer(socket: InspectedSocket): void {
   socket.onTimer();

@@ -1,5 +1,6 @@
 // The sockets of one listener that its listener filters inspect: their timeout, stats and outcome.
 
+import type { Address } from '../io/addresses/address.js';
 import type { Timers } from '../io/time/timing-wheel.js';
 import type { ConnectionHandler } from '../io/transport/connection-handler.js';
 import type { Transport } from '../io/transport/transport.js';
@@ -20,8 +21,8 @@ export interface InspectionSettings {
 }
 
 export interface InspectionEvents {
-  /** Called when a filter chain must take over the socket. It delivers nothing before the call returns. */
-  onInspected(socket: InspectedSocket): void;
+  /** Called when a filter chain must take over the socket. It delivers nothing before the call returns. Returns the next handler. */
+  onInspected(socket: InspectedSocket): ConnectionHandler | undefined;
   /** Called when the socket is about to be closed. */
   onDropped(socket: InspectedSocket): void;
 }
@@ -45,11 +46,30 @@ export class Inspections implements InspectionOwner {
     this.#events = events;
   }
 
-  /** Begins the inspection of an accepted socket, whose peer's sockaddr is memory[offset, offset + length). */
-  begin(id: number, offset: number, length: number): ConnectionHandler {
-    const socket = new InspectedSocket(this, this.#transport, id, offset, length);
+  /**
+   * Begins the inspection of an accepted socket. `former`: what another listener, which passes the socket on, has found. Returns the next
+   * handler of the socket; undefined: it is closed.
+   */
+  begin(id: number, peer: Address, former?: InspectedSocket): ConnectionHandler | undefined {
+    const socket = new InspectedSocket(this, this.#transport, id, peer);
+    if (former !== undefined) socket.inherit(former);
     this.#sockets.add(socket);
     this.#stats.increment(ListenerStats.at.downstream_pre_cx_active);
+    let begun: ReturnType<InspectedSocket['begin']>;
+    try {
+      begun = socket.begin();
+    } catch (error) {
+      this.#drop(socket);
+      throw error;
+    }
+    if (begun === true) {
+      this.#leave(socket);
+      return this.#events.onInspected(socket);
+    }
+    if (begun !== false) {
+      this.failed(socket, begun);
+      return undefined;
+    }
     const { timeoutMs, timers } = this.#settings;
     if (timeoutMs > 0) timers.reschedule(socket.timer, timeoutMs);
     return socket;
@@ -62,7 +82,8 @@ export class Inspections implements InspectionOwner {
   passed(socket: InspectedSocket): void {
     this.#leave(socket);
     this.#transport.take(socket.id, socket.taken);
-    this.#events.onInspected(socket);
+    const handler = this.#events.onInspected(socket);
+    if (handler !== undefined) this.#transport.setHandler(socket.id, handler);
   }
 
   failed(socket: InspectedSocket, why: InspectionFailure): void {

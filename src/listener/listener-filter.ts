@@ -6,10 +6,10 @@ import type { DetectedProtocols } from '../io/tls/detected-protocols.js';
 
 /** One per listener version and thread. It keeps no state of connections. */
 export interface ListenerFilter {
-  /** Maximum bytes that the filter needs. */
+  /** Maximum bytes that the filter needs; 0: it needs none, and inspects the connection without any. */
   readonly maxBytes: number;
   /**
-   * Inspects all received bytes that no earlier filter has consumed, at least one. Returns how many bytes it consumes (0 or
+   * Inspects all received bytes that no earlier filter has consumed, at least one unless it needs none. Returns how many bytes it consumes (0 or
    * more), or a Verdict.
    */
   inspect(bytes: Uint8Array, connection: InspectedConnection): number;
@@ -25,9 +25,11 @@ export const enum Verdict {
 
 /** A connection as listener filters see it. */
 export interface InspectedConnection {
-  /** The effective addresses, which a filter may replace. */
+  /** The effective addresses, which a filter may replace. A local one that is set is the original destination. */
   remote: Address;
   local: Address;
+  /** Returns where the connection was directed before the kernel redirected it; undefined where that is unknown. */
+  originalDestination(): Address | undefined;
   /** What filters have detected so far; undefined if that is nothing. */
   readonly detected: DetectedProtocols | undefined;
   /** Returns `detected` to change it. */

@@ -1,6 +1,7 @@
 // The inspections of one listener with a test transport and clock: what each filter sees, timeouts, and cleanup in all cases.
 
 import t from 'tap';
+import { AddressKind } from '../../src/io/addresses/address.js';
 import { TimingWheel } from '../../src/io/time/timing-wheel.js';
 import type { ConnectionHandler } from '../../src/io/transport/connection-handler.js';
 import type { Transport } from '../../src/io/transport/transport.js';
@@ -9,6 +10,8 @@ import { type InspectionSettings, Inspections } from '../../src/listener/inspect
 import { type ListenerFilter, Verdict } from '../../src/listener/listener-filter.js';
 import { ListenerStats } from '../../src/stats/layouts/listener.js';
 import type { Scope } from '../../src/stats/thread-stats.js';
+
+const PEER = { kind: AddressKind.Ip4, ip: '127.0.0.1', port: 1, path: '' };
 
 /** Consumes a line, or needs more bytes. `saw` records its input. */
 class LineFilter implements ListenerFilter {
@@ -56,9 +59,9 @@ function inspect(settings: Partial<InspectionSettings> = {}) {
     { filters, timeoutMs: 100, continuesOnTimeout: false, timers, ...settings },
     transport,
     stats,
-    { onInspected: (socket) => void passed.push(socket), onDropped: () => void done.push('dropped') },
+    { onInspected: (socket) => void passed.push(socket) as undefined, onDropped: () => void done.push('dropped') },
   );
-  const begin = (id: number): ConnectionHandler => inspections.begin(id, 0, 0);
+  const begin = (id: number): ConnectionHandler => inspections.begin(id, PEER)!;
   const show = (socket: ConnectionHandler, text: string) => {
     bytes.set(Buffer.from(text), 500);
     socket.onData(500, text.length);
@@ -155,4 +158,31 @@ t.test('all inspections end with their listener', async (t) => {
   t.equal(inspections.count, 0);
   wait(1000);
   t.same(counts, { downstream_pre_cx_active: 0 });
+});
+
+t.test('a filter that needs no bytes inspects a connection when it is accepted', async (t) => {
+  const first: ListenerFilter = {
+    maxBytes: 0,
+    inspect(bytes, connection) {
+      t.equal(bytes.length, 0);
+      connection.local = PEER;
+      return 0;
+    },
+  };
+  const alone = inspect({ filters: [first] });
+  alone.begin(3);
+  t.equal(alone.inspections.count, 0);
+  t.same(
+    alone.passed.map(({ isLocalRestored, local }) => [isLocalRestored, local]),
+    [[true, PEER]],
+  );
+  const { begin, passed, show } = inspect({ filters: [first, new LineFilter(), first] });
+  const socket = begin(4);
+  t.equal(passed.length, 0);
+  show(socket, 'one\n');
+  t.equal(passed.length, 1);
+  const refused = inspect({ filters: [{ maxBytes: 0, inspect: () => Verdict.Refuses }] });
+  refused.begin(5);
+  t.equal(refused.inspections.count, 0);
+  t.equal(refused.passed.length, 0);
 });

@@ -228,6 +228,15 @@ napi_value localAddress(napi_env env, napi_callback_info info) {
   return makeAddress(env, address);
 }
 
+napi_value originalDestination(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  int32_t id;
+  Instance* instance = Instance::from(env, arguments.self());
+  if (instance == nullptr || !readInt(env, arguments[0], "id", 0, id)) return nullptr;
+  const int fd = instance->transport() == nullptr ? -1 : instance->transport()->descriptor(id);
+  return makeAddress(env, fd < 0 ? SocketAddress() : baton::originalDestination(fd));
+}
+
 napi_value pendingBytes(napi_env env, napi_callback_info info) {
   const Arguments arguments(env, info);
   int32_t id;
@@ -292,7 +301,8 @@ napi_value createTransport(napi_env env, napi_callback_info info) {
       method("startTls", startTls),             method("tlsState", tlsState),
       method("peerCertificates", peerCertificates), method("peerIssuer", peerIssuer),
       method("ownCertificate", ownCertificate), method("tlsFailure", tlsFailure),
-      method("tlsStaple", tlsStaple),       method("takeTlsKeys", takeTlsKeys)};
+      method("tlsStaple", tlsStaple),       method("takeTlsKeys", takeTlsKeys),
+      method("originalDestination", originalDestination)};
   const Arguments arguments(env, info);
   napi_valuetype type = napi_undefined;
   if (napi_typeof(env, arguments[0], &type) != napi_ok || type != napi_object) {

@@ -25,6 +25,9 @@
 namespace baton {
 namespace {
 
+// SO_ORIGINAL_DST and IP6T_SO_ORIGINAL_DST, whose headers (linux/netfilter_ipv4.h) conflict with those of the C library.
+constexpr int kOriginalDestination = 80;
+
 int setOption(int fd, int level, int name, int value) {
   return setsockopt(fd, level, name, &value, sizeof value) == 0 ? 0 : errno;
 }
@@ -200,6 +203,27 @@ int setKeepalive(int fd, const Keepalive& keepalive) {
 }
 
 void setNoDelay(int fd) { setOption(fd, IPPROTO_TCP, TCP_NODELAY, 1); }
+
+SocketAddress originalDestination(int fd) {
+  SocketAddress address;
+  address.length = sizeof address.storage;
+  if (getsockname(fd, address.get(), &address.length) != 0 || !address.isInternet()) return {};
+  const auto* local = reinterpret_cast<const sockaddr_in6*>(address.get());
+  // Connection tracking knows a mapped address as the IPv4 address that it is.
+  const bool v6 = address.family() == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&local->sin6_addr);
+  SocketAddress original;
+  original.length = sizeof original.storage;
+  if (getsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, kOriginalDestination, original.get(), &original.length) == 0) {
+    return original;
+  }
+  // TPROXY leaves the destination as it is: the socket has that address.
+  int transparent = 0;
+  socklen_t length = sizeof transparent;
+  const int failure = address.family() == AF_INET6
+                          ? getsockopt(fd, IPPROTO_IPV6, IPV6_TRANSPARENT, &transparent, &length)
+                          : getsockopt(fd, IPPROTO_IP, IP_TRANSPARENT, &transparent, &length);
+  return failure == 0 && transparent != 0 ? address : SocketAddress();
+}
 
 int takeSocketError(int fd) {
   int error = 0;

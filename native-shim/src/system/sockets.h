@@ -86,6 +86,9 @@ int prepareListener(int fd, ListenerFacts& facts);
 // Returns 0 or errno; EOPNOTSUPP unless it is a TCP socket.
 int setKeepalive(int fd, const Keepalive& keepalive);
 void setNoDelay(int fd);
+// Returns where the peer's connection was directed before the kernel redirected it (iptables REDIRECT, DNAT or TPROXY); empty if the kernel
+// does not know.
+SocketAddress originalDestination(int fd);
 // Returns and clears the socket's pending error; 0 if there is none.
 int takeSocketError(int fd);
 

@@ -35,6 +35,8 @@ export interface DownstreamProperties {
   readonly localText: string;
   /** The socket's own address. */
   readonly directLocalText: string;
+  /** `localText` is the original destination of a redirected connection. */
+  readonly isLocalRestored?: boolean;
   /** What TLS has established; undefined without TLS, and before the handshake has succeeded. */
   readonly security: ConnectionSecurity | undefined;
   /** Why its TLS handshake failed; '' unless it did. */

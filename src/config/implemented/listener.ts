@@ -26,9 +26,8 @@ export const LISTENER: ImplementedTable = {
     listener_filters: true,
     listener_filters_timeout: true,
     continue_on_listener_filters_timeout: true,
-    use_original_dst: onlyFalse(
-      'the original destination of redirected connections is not looked up: give each destination a listener',
-    ),
+    use_original_dst: true,
+    deprecated_v1: true,
     additional_addresses: refused('define a listener for each address'),
     connection_balance_config: refused('the kernel spreads connections over the workers: leave it out'),
     access_log: true,
@@ -38,7 +37,6 @@ export const LISTENER: ImplementedTable = {
     bypass_overload_manager: true,
     ...notImplemented(
       'filter_chain_matcher',
-      'deprecated_v1',
       'tcp_fast_open_queue_length',
       'udp_listener_config',
       'api_listener',
@@ -49,6 +47,7 @@ export const LISTENER: ImplementedTable = {
     fcds_config: refused('filter chains are not discovered separately: put them in filter_chains'),
     per_connection_buffer_high_watermark_timeout: refused(FULL_BUFFERS),
   },
+  'envoy.config.listener.v3.Listener.DeprecatedV1': { bind_to_port: true },
   'envoy.config.listener.v3.ListenerFilter': {
     name: true,
     typed_config: true,

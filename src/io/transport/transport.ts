@@ -225,6 +225,11 @@ export class Transport {
     return this.#native.localAddress(id);
   }
 
+  /** Returns the raw sockaddr that a redirected connection was directed to; empty if the kernel does not know. */
+  originalDestination(id: number): Uint8Array {
+    return this.#native.originalDestination(id);
+  }
+
   /** Replaces the handler of a connection. */
   setHandler(id: number, handler: ConnectionHandler): void {
     this.#connections[id & ID_SLOT_MASK] = handler;

@@ -31,6 +31,7 @@ import type {
 import { ChainBuilder, finderOf } from './chain-builder.js';
 import { IdleHosts } from './idle-hosts.js';
 import { inspectionOf } from './inspection.js';
+import { addressOfListener, ListenerDestinations } from './listener-destinations.js';
 import { UnbuiltListeners } from './unbuilt-listeners.js';
 
 const logger = getLogger('config');
@@ -51,6 +52,8 @@ export class WorkerListeners {
   readonly #nextSerial: () => number;
   readonly #acceptFailures: AcceptFailures;
   readonly #listeners = new Map<number, ActiveListener>();
+  /** For connections that listeners with use_original_dst pass on. */
+  readonly #destinations = new ListenerDestinations(() => this.#listeners.values());
   readonly #builder: ChainBuilder;
   #handOverQueue: HandOverQueue | undefined;
   /** Sockets that will be added when descriptors are available. */
@@ -113,6 +116,7 @@ export class WorkerListeners {
     listener.takeSockets(this.#socketsOf(snapshot), snapshot.isShared);
     if (this.#handOverQueue !== undefined) listener.handOver(this.#handOverQueue);
     this.#listeners.set(snapshot.id, listener);
+    this.#destinations.changed();
     if (snapshot.isListening) listener.accept();
   }
 
@@ -174,6 +178,7 @@ export class WorkerListeners {
       this.#forgetLateSockets(id);
       this.#unbuilt.delete(id);
       this.#listeners.get(id)?.stop(acceptRest);
+      this.#destinations.changed();
     });
   }
 
@@ -235,6 +240,7 @@ export class WorkerListeners {
         else for (const each of this.#listeners.values()) each.removeChain(id);
       } finally {
         this.#listeners.delete(id);
+        this.#destinations.changed();
       }
     });
   }
@@ -274,6 +280,7 @@ export class WorkerListeners {
       {
         id,
         name,
+        address: addressOfListener(config),
         transport: this.#context.transport,
         stats: this.#context.scope(prefix, ListenerStats),
         workerStats: this.#context.scope(`${prefix}worker_${this.#workerIndex}.`, ListenerWorkerStats),
@@ -285,6 +292,7 @@ export class WorkerListeners {
         nextSerial: this.#nextSerial,
         inspection: inspectionOf(config, this.#context),
         log: this.#logOf(config),
+        listenerAt: config.use_original_dst ? (destination) => this.#destinations.listenerAt(destination) : undefined,
       },
       chains,
       finder,

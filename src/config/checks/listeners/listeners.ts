@@ -1,6 +1,7 @@
 // Listeners: unique names and addresses, valid filter orders, and existing routes and clusters.
 
 import { addressText, ipAddress } from '../../../io/addresses/address.js';
+import { bindsToPort } from '../../fields/binds-to-port.js';
 import type { Address, Any, Filter, FilterChain, HttpFilter, Listener } from '../../generated/api.js';
 import { unpack } from '../../schema/any.js';
 import type { Path } from '../../text/path.js';
@@ -39,8 +40,8 @@ export function checkListeners(
 }
 
 /** Returns the bound address, which must be unique; undefined if the kernel chooses the port. */
-function addressOf({ address, bind_to_port: binds = true }: Listener): string | undefined {
-  return address && binds ? boundAddress(address) : undefined;
+function addressOf(listener: Listener): string | undefined {
+  return listener.address && bindsToPort(listener) ? boundAddress(listener.address) : undefined;
 }
 
 function boundAddress({ pipe, socket_address: socket }: Address): string | undefined {

@@ -1,10 +1,11 @@
 // The addresses of listeners before and after a change: two listeners cannot share one, but one may release its address to
 // another.
 
+import { bindsToPort } from '../../../config/fields/binds-to-port.js';
 import type { Listener } from '../../../config/generated/api.js';
 import { AddressKind, addressText } from '../../../io/addresses/address.js';
 import { listenAddress } from '../version/listen-sockets.js';
-import { bindsToPort, type ListenerSpec, type PrimaryListener } from '../version/primary-listener.js';
+import type { ListenerSpec, PrimaryListener } from '../version/primary-listener.js';
 import { type ListenerStages, type PresentListeners, versionsOf } from './present-listeners.js';
 
 /** Returns the address that no two listeners can bind; undefined when the kernel chooses the port, or nothing is bound. */

@@ -2,6 +2,7 @@
 // two.
 
 import { shownName } from '../../../common/text/shown.js';
+import { bindsToPort } from '../../../config/fields/binds-to-port.js';
 import type { Listener } from '../../../config/generated/api.js';
 import { type Address, addressText } from '../../../io/addresses/address.js';
 import { getLogger } from '../../../log/logger.js';
@@ -14,7 +15,7 @@ import {
   socketTraits,
   usesReusePort,
 } from '../version/listen-sockets.js';
-import { bindsToPort, type PrimaryListener } from '../version/primary-listener.js';
+import type { PrimaryListener } from '../version/primary-listener.js';
 import { isAt } from './addresses.js';
 
 export interface SocketSource {

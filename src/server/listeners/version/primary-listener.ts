@@ -3,6 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util';
 import { callExtension } from '../../../common/errors/defects.js';
+import { bindsToPort } from '../../../config/fields/binds-to-port.js';
 import { bufferLimitBytes } from '../../../config/fields/buffer-limit.js';
 import type { FilterChain, Listener } from '../../../config/generated/api.js';
 import type { ListenerIdentity } from '../../../extensions/factories.js';
@@ -413,10 +414,6 @@ export class PrimaryListener implements PublishedItem {
 
 /** Differs from every configurable mode. */
 const UNKNOWN_MODE = -1;
-
-export function bindsToPort(config: Listener): boolean {
-  return config.bind_to_port ?? true;
-}
 
 function configuredChains({ filter_chains = [], default_filter_chain: byDefault }: Listener) {
   const chains = filter_chains.map((chain: FilterChain) => ({ chain, isDefault: false }));

@@ -32,6 +32,7 @@ export function inspect(
     remote: undefined as never,
     local: undefined as never,
     detected,
+    originalDestination: () => undefined,
     detect() {
       this.detected ??= { transportProtocol: '', applicationProtocols: [], serverName: '', ja3: '', ja4: '' };
       return this.detected;

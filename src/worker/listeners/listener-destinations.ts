@@ -1,0 +1,46 @@
+// Finds the listener for a connection that another listener has got in its place, by the address that the client connected to
+// (use_original_dst). As in Envoy, a listener at the exact address comes before one at the wildcard address of the family.
+
+import type { Listener } from '../../config/generated/api.js';
+import { type Address, addressText, ipAddress } from '../../io/addresses/address.js';
+import type { ActiveListener } from '../../listener/active-listener.js';
+
+export class ListenerDestinations {
+  readonly #listeners: () => Iterable<ActiveListener>;
+  /** By address with port; undefined after a change. */
+  #byAddress: ReadonlyMap<string, ActiveListener> | undefined;
+
+  /** @param listeners in the order of their versions */
+  constructor(listeners: () => Iterable<ActiveListener>) {
+    this.#listeners = listeners;
+  }
+
+  /** Called when a listener was added, stopped or removed. */
+  changed(): void {
+    this.#byAddress = undefined;
+  }
+
+  /** Returns undefined if no listener that serves connections has this address. */
+  listenerAt(destination: Address): ActiveListener | undefined {
+    this.#byAddress ??= this.#index();
+    return this.#byAddress.get(addressText(destination)) ?? this.#byAddress.get(wildcardOf(destination));
+  }
+
+  #index(): ReadonlyMap<string, ActiveListener> {
+    const byAddress = new Map<string, ActiveListener>();
+    for (const listener of this.#listeners()) {
+      if (listener.isServing && listener.address !== undefined) byAddress.set(addressText(listener.address), listener);
+    }
+    return byAddress;
+  }
+}
+
+/** Returns the configured address; undefined for Unix sockets, and where the kernel chooses the port. */
+export function addressOfListener({ address }: Listener): Address | undefined {
+  const { address: ip = '', port_value: port = 0 } = address?.socket_address ?? {};
+  return port === 0 ? undefined : ipAddress(ip, port);
+}
+
+function wildcardOf({ ip, port }: Address): string {
+  return ip.includes(':') ? `[::]:${port}` : `0.0.0.0:${port}`;
+}
