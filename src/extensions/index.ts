@@ -39,6 +39,7 @@ import { setFilterState } from './filters/http/set-filter-state/index.js';
 import { setMetadata } from './filters/http/set-metadata/index.js';
 import { tap } from './filters/http/tap/index.js';
 import { httpInspector } from './filters/listener/http-inspector/index.js';
+import { originalDst } from './filters/listener/original-dst/index.js';
 import { proxyProtocol } from './filters/listener/proxy-protocol/index.js';
 import { tlsInspector } from './filters/listener/tls-inspector/index.js';
 import { connectionLimit } from './filters/network/connection-limit/index.js';
@@ -50,6 +51,7 @@ import { networkRbac } from './filters/network/rbac/index.js';
 import { networkScript } from './filters/network/script/index.js';
 import { sniCluster } from './filters/network/sni-cluster/index.js';
 import { tcpProxy } from './filters/network/tcp-proxy/index.js';
+import { clusterProvided } from './load-balancing-policies/cluster-provided/index.js';
 import { leastRequest } from './load-balancing-policies/least-request/index.js';
 import { maglev } from './load-balancing-policies/maglev/index.js';
 import { random } from './load-balancing-policies/random/index.js';
@@ -112,6 +114,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   setMetadata,
   tap,
   httpInspector,
+  originalDst,
   proxyProtocol,
   tlsInspector,
   httpConnectionManager,
@@ -123,6 +126,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   networkScript,
   sniCluster,
   tcpProxy,
+  clusterProvided,
   leastRequest,
   maglev,
   random,

@@ -19,6 +19,7 @@ import type {
   CircuitBreakers,
   CircuitBreakers_Thresholds_RetryBudget,
   Cluster,
+  Cluster_DiscoveryType,
   Cluster_DnsLookupFamily,
   ClusterLoadAssignment,
   ConfigSource,
@@ -48,6 +49,7 @@ import { DEFAULT_RETRY_BUDGET, DEFAULT_THRESHOLDS, type RetryBudget, type Thresh
 import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from './load-balancer/health-parts.js';
 import { type LoadBalancerSpec, type LoadBalancingPolicies, loadBalancerSpec } from './load-balancer/policy.js';
 import { type OutlierSpec, outlierSpec } from './outliers/outlier-spec.js';
+import { type DestinationSpec, destinationSpec } from './requested-hosts/destination.js';
 
 /** How the host that requests name determines their connections. */
 export interface RequestNames {
@@ -101,6 +103,8 @@ export interface ClusterSpec {
   readonly metadata: Metadata | undefined;
   /** LOGICAL_DNS: the only host is identified by its name, whatever address that resolves to. */
   readonly hasLogicalHost: boolean;
+  /** ORIGINAL_DST: where requests name their hosts; undefined: a load balancer picks. */
+  readonly destination: DestinationSpec | undefined;
   readonly connectTimeoutMs: number;
   /** High watermark of a connection's pending bytes. */
   readonly perConnectionBufferLimit: number;
@@ -169,7 +173,9 @@ export interface DnsSettings {
 }
 
 export interface DiscoverySpec {
-  readonly type: 'STATIC' | 'STRICT_DNS' | 'LOGICAL_DNS' | 'EDS';
+  /** Of the cluster. */
+  readonly name: string;
+  readonly type: Cluster_DiscoveryType;
   readonly endpoints: readonly EndpointSpec[];
   /** For endpoints from EDS: those above are matched already. */
   readonly transports: TransportMatches;
@@ -182,6 +188,8 @@ export interface DiscoverySpec {
   readonly waitsForHosts: boolean;
   /** Merge window of updates that add or remove no host; 0: they are applied at once. */
   readonly mergeWindowMs: number;
+  /** ORIGINAL_DST: hosts that were not used for this long are removed. */
+  readonly cleanupMs: number;
 }
 
 /** Returns the workers' part of a checked cluster configuration. Throws AddressError for an invalid source address. */
@@ -200,6 +208,7 @@ export function clusterSpec(
     observabilityName: cluster.alt_stat_name || name,
     metadata: cluster.metadata,
     hasLogicalHost: discoveryType(cluster) === 'LOGICAL_DNS',
+    destination: discoveryType(cluster) === 'ORIGINAL_DST' ? destinationSpec(cluster) : undefined,
     connectTimeoutMs: durationMs(cluster.connect_timeout, 5000),
     perConnectionBufferLimit: bufferLimitBytes(cluster.per_connection_buffer_limit_bytes),
     maxRequestsPerConnection: common.max_requests_per_connection ?? cluster.max_requests_per_connection ?? 0,
@@ -233,11 +242,11 @@ export function clusterSpec(
 export function discoverySpec(cluster: Cluster): DiscoverySpec {
   const transports = new TransportMatches(cluster.transport_socket_matches);
   const type = discoveryType(cluster);
-  if (type === 'ORIGINAL_DST') throw new TypeError(`cluster ${cluster.name}: type ${type} is not implemented`);
   const { eds_config: source, service_name: serviceName } = cluster.eds_cluster_config ?? {};
   if (type === 'EDS' && source === undefined)
     throw new TypeError(`cluster ${cluster.name}: a cluster of type EDS needs an eds_cluster_config.eds_config`);
   return {
+    name: cluster.name ?? '',
     type,
     endpoints: endpointSpecs(cluster.load_assignment, transports),
     transports,
@@ -246,6 +255,7 @@ export function discoverySpec(cluster: Cluster): DiscoverySpec {
     eds: type === 'EDS' ? { source: source!, serviceName: serviceName || (cluster.name ?? '') } : undefined,
     waitsForHosts: cluster.wait_for_warm_on_init ?? true,
     mergeWindowMs: durationMs(cluster.common_lb_config?.update_merge_window, 1000),
+    cleanupMs: durationMs(cluster.cleanup_interval, 5000),
   };
 }
 

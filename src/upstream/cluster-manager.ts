@@ -4,6 +4,7 @@ import { Cluster, loadBalancerOf } from './cluster.js';
 import type { ClusterSnapshot } from './cluster-snapshot.js';
 import type { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.js';
 import { type PackedCluster, unpackCluster } from './packed-cluster.js';
+import type { HostRefusal } from './requested-hosts/host-request.js';
 import type { UpstreamThread } from './upstream-thread.js';
 
 /** A cluster name that is looked up once. `current` follows the primary's updates. */
@@ -101,6 +102,7 @@ export class ClusterManager {
     }
     reference.set(new Cluster(this.#thread, snapshot, balancer));
     this.#keep(reference);
+    built?.requestedHosts?.close();
     built?.drain();
   }
 
@@ -125,8 +127,14 @@ export class ClusterManager {
     if (reference === undefined) return;
     this.#references.delete(name);
     this.#vacant.set(name, new WeakRef(reference));
+    reference.built?.requestedHosts?.close();
     reference.built?.drain();
     reference.set(undefined);
+  }
+
+  /** Called when the primary does not add a host that a thread has requested. */
+  hostRefused({ cluster, key }: HostRefusal): void {
+    this.#references.get(cluster)?.built?.requestedHosts?.settle(key);
   }
 
   /** Closes connections that have had no request for `idleMs`, in all clusters. */

@@ -1,6 +1,6 @@
 // A cluster on one worker: its hosts, its load balancer, and a connection pool for each host.
 
-import type { Protocol } from '../access-log/stream/stream-info.js';
+import type { Protocol, StreamInfo } from '../access-log/stream/stream-info.js';
 import type { Priority } from '../common/priority.js';
 import { knownHeader } from '../common/text/header-names.js';
 import type { Word64 } from '../common/xxh64.js';
@@ -25,6 +25,8 @@ import { HostSet } from './hosts/host-set.js';
 import { ClusterLimits, RuntimeThresholds } from './limits.js';
 import { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.js';
 import { HostMonitor, OutlierCounting } from './outliers/host-monitor.js';
+import { DestinationReader } from './requested-hosts/destination.js';
+import { RequestedHosts } from './requested-hosts/requested-hosts.js';
 import { ResponseStats } from './response-stats.js';
 import { HostWord } from './shared-words.js';
 import type { UpstreamThread } from './upstream-thread.js';
@@ -48,6 +50,9 @@ export class Cluster implements PooledCluster {
   readonly outliers: OutlierCounting | undefined;
   /** Hosts are chosen by a hash of the request. */
   readonly picksByHash: boolean;
+  /** Requests name their hosts, which are found here; undefined: a load balancer picks. */
+  readonly requestedHosts: RequestedHosts | undefined;
+  readonly #destinations: DestinationReader | undefined;
   /** The load balancer uses active request counts. Only then do the workers share these counts. */
   readonly #countsActiveRequests: boolean;
   readonly #protocols: HostProtocols;
@@ -90,6 +95,14 @@ export class Cluster implements PooledCluster {
     this.#hosts = new HostSet<ClusterHost>(snapshot.hosts, makeHost(this, snapshot));
     this.#hasFailing = snapshot.hosts.healthFlags.some(isFailing);
     this.#balancer = balancer;
+    if (spec.destination === undefined) return;
+    const invalid = () => this.stats.increment(ClusterStats.at.original_dst_host_invalid);
+    this.#destinations = new DestinationReader(spec.destination, invalid);
+    this.requestedHosts = new RequestedHosts(spec.name, snapshot.specVersion, (index) => this.#addressAt(index), {
+      request: thread.requestHost,
+      beginTurn: () => thread.transport.beginTurn(),
+    });
+    this.requestedHosts.update(snapshot.hosts);
   }
 
   get hostCount(): number {
@@ -119,13 +132,32 @@ export class Cluster implements PooledCluster {
    * @param attempt number of hosts that have failed the request already
    */
   pickHost(hash?: Word64, attempt?: number): ClusterHost | undefined {
+    if (this.requestedHosts !== undefined) return this.countNoHost();
     const index = this.#balancer.pick(this.thread.random, hash, attempt);
     if (this.#balancer.pickedInPanic) this.stats.increment(ClusterStats.at.lb_healthy_panic);
-    if (index < 0) {
-      this.stats.increment(ClusterStats.at.upstream_cx_none_healthy);
-      return undefined;
-    }
-    return this.#hosts.host(index);
+    return index < 0 ? this.countNoHost() : this.#hosts.host(index);
+  }
+
+  /**
+   * Returns the host that a request or connection names, in a cluster with requestedHosts. Returns its key where the host must be requested
+   * first; undefined, and counts that, when it names none. `headers`: undefined for a connection.
+   */
+  namedHost(headers: HeaderBlock | undefined, info: StreamInfo): ClusterHost | string | undefined {
+    const key = this.#destinations!.read(headers, info);
+    if (key === undefined) return this.countNoHost();
+    const index = this.requestedHosts!.find(key);
+    return index === undefined ? key : this.#hosts.host(index);
+  }
+
+  /** Counts that a request gets no host. */
+  countNoHost(): undefined {
+    this.stats.increment(ClusterStats.at.upstream_cx_none_healthy);
+    return undefined;
+  }
+
+  #addressAt(index: number): string {
+    const raw = this.#hosts.sockaddr(index);
+    return addressText(decodeSockaddr(raw, 0, raw.length));
   }
 
   /**
@@ -135,8 +167,7 @@ export class Cluster implements PooledCluster {
   hostAt(address: string): ClusterHost | undefined {
     if (this.spec.hasLogicalHost && this.#hosts.count > 0) return this.#hosts.host(0);
     for (let index = 0; index < this.#hosts.count; index++) {
-      const raw = this.#hosts.sockaddr(index);
-      if (addressText(decodeSockaddr(raw, 0, raw.length)) === address) return this.#hosts.host(index);
+      if (this.#addressAt(index) === address) return this.#hosts.host(index);
     }
     return undefined;
   }
@@ -144,8 +175,7 @@ export class Cluster implements PooledCluster {
   /** Returns the host with this address, unless it fails its health checks or is ejected. Scans all hosts. */
   healthyHostAt(address: string): ClusterHost | undefined {
     for (let index = 0; index < this.#hosts.count; index++) {
-      const raw = this.#hosts.sockaddr(index);
-      if (addressText(decodeSockaddr(raw, 0, raw.length)) !== address) continue;
+      if (this.#addressAt(index) !== address) continue;
       return (this.#hosts.data.healthFlags[index]! & UNHEALTHY_FLAGS) === 0 ? this.#hosts.host(index) : undefined;
     }
     return undefined;
@@ -221,6 +251,7 @@ export class Cluster implements PooledCluster {
     this.#balancer = balancer;
     for (const host of this.#hosts.takeRemoved()) this.#drain(host);
     this.#noteFailing();
+    this.requestedHosts?.update(snapshot.hosts);
     if (this.spec.closesOnHostChange && hasOtherMembers) this.drain();
   }
 

@@ -12,6 +12,7 @@ import type { Locality } from './hosts/locality.js';
 import { LocalCluster } from './load-balancer/local-cluster.js';
 import type { LoadBalancingPolicies } from './load-balancer/policy.js';
 import type { OutlierReport } from './outliers/outlier-report.js';
+import type { HostRequest } from './requested-hosts/host-request.js';
 import type { ServerPlace } from './server-place.js';
 import type { SharedWords } from './shared-words.js';
 
@@ -35,6 +36,7 @@ export interface UpstreamThread {
   /** Reports to the primary. */
   readonly reportFailedCheck: (report: FailedCheckReport) => void;
   readonly reportOutlier: (report: OutlierReport) => void;
+  readonly requestHost: (request: HostRequest) => void;
 }
 
 export function placeOfThread({

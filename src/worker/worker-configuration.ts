@@ -16,6 +16,7 @@ import { ThreadLocalClusterManagerStats } from '../stats/layouts/cluster.js';
 import type { Scope } from '../stats/thread-stats.js';
 import { ClusterManager } from '../upstream/cluster-manager.js';
 import type { ClusterLoadBalancer } from '../upstream/load-balancer/cluster-load-balancer.js';
+import { type HostRefusal, REQUESTED_HOSTS_PORT } from '../upstream/requested-hosts/host-request.js';
 import { SharedTokenBuckets } from '../upstream/shared-token-buckets.js';
 import type { UpstreamThread } from '../upstream/upstream-thread.js';
 import { callsOf, timersOf } from './extensions/extension-thread.js';
@@ -59,6 +60,7 @@ export class WorkerConfiguration {
     this.#isReplacement = start.isReplacement;
     this.#inflated = scopes.find(`thread_local_cluster_manager.worker_${start.index}.`, ThreadLocalClusterManagerStats);
     this.#clusters = new ClusterManager(thread);
+    ports.port(REQUESTED_HOSTS_PORT).onState = (refusal) => this.#clusters.hostRefused(refusal as HostRefusal);
     this.#routeCounts = new RouteCountsSet(thread.stats, (prefix, layout) => scopes.find(prefix, layout));
     const tableThread = { clusters: this.#clusters, runtime: thread.runtime, routeCounts: this.#routeCounts };
     this.#routes = new RouteTables(tableThread, ports.port(ON_DEMAND_PORT));

@@ -27,6 +27,7 @@ import { LoopWatch } from '../stats/loop-watch.js';
 import { type Scope, ThreadStats } from '../stats/thread-stats.js';
 import { FAILED_CHECK_PORT } from '../upstream/health-checks/failed-check-report.js';
 import { OUTLIER_PORT } from '../upstream/outliers/outlier-report.js';
+import { REQUESTED_HOSTS_PORT } from '../upstream/requested-hosts/host-request.js';
 import { SharedWords } from '../upstream/shared-words.js';
 import { placeOfThread, type UpstreamThread } from '../upstream/upstream-thread.js';
 import { WorkerPorts } from './extensions/worker-ports.js';
@@ -114,6 +115,7 @@ class Worker {
     );
     const failedChecks = this.#ports.port(FAILED_CHECK_PORT);
     const outliers = this.#ports.port(OUTLIER_PORT);
+    const requestedHosts = this.#ports.port(REQUESTED_HOSTS_PORT);
     const extensions = new ExtensionRegistry(EXTENSIONS);
     const thread: UpstreamThread = {
       ...io,
@@ -126,6 +128,7 @@ class Worker {
       ...placeOfThread(start.place),
       reportFailedCheck: (report) => failedChecks.send(report),
       reportOutlier: (report) => outliers.send(report),
+      requestHost: (request) => requestedHosts.send(request),
     };
     this.#sampler = new BufferedSampler(this.#transport);
     const memoryScope = this.#scopes.find(bufferMemoryPrefix(start.index), BufferMemoryStats);

@@ -220,10 +220,15 @@ stats_sinks:
   ],
   [
     'a value of an enum that is not implemented',
-    'static_resources:\n  clusters:\n  - { name: a, load_assignment: { cluster_name: a }, lb_policy: cluster_provided }\n',
-    `baton.yaml:3:65: ${CLUSTER}.lb_policy: 'CLUSTER_PROVIDED' of envoy.config.cluster.v3.Cluster.lb_policy is not implemented in Baton: use ROUND_ROBIN, LEAST_REQUEST, RANDOM, RING_HASH, MAGLEV or LOAD_BALANCING_POLICY_CONFIG
-  3 |   - { name: a, load_assignment: { cluster_name: a }, lb_policy: cluster_provided }
-    |                                                                 ^`,
+    `static_resources:
+  clusters:
+  - name: a
+    health_checks:
+    - { timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, http_health_check: { path: /, codec_client_type: http3 } }
+`,
+    `baton.yaml:5:131: ${CLUSTER}.health_checks[0].http_health_check.codec_client_type: 'HTTP3' of envoy.config.core.v3.HealthCheck.HttpHealthCheck.codec_client_type is not implemented in Baton: use HTTP1 or HTTP2
+  5 | … 1s, unhealthy_threshold: 1, healthy_threshold: 1, http_health_check: { path: /, codec_client_type: http3 } }
+    |                                                                                                      ^`,
   ],
   [
     'two filter chains for the same connections',

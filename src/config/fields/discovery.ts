@@ -18,6 +18,7 @@ export const CLUSTER_TYPES: { readonly [name: string]: Cluster_DiscoveryType } =
   'envoy.cluster.strict_dns': 'STRICT_DNS',
   'envoy.cluster.logical_dns': 'LOGICAL_DNS',
   'envoy.cluster.eds': 'EDS',
+  'envoy.cluster.original_dst': 'ORIGINAL_DST',
 };
 
 /** The extension that resolves names. Its message overrides the DNS fields of the cluster. */

@@ -19,6 +19,9 @@ const OF_POLICIES = 'envoy.extensions.load_balancing_policies';
 
 export const ROUND_ROBIN = `${OF_POLICIES}.round_robin.v3.RoundRobin`;
 
+/** The cluster itself determines the host of each request. */
+export const CLUSTER_PROVIDED = `${OF_POLICIES}.cluster_provided.v3.ClusterProvided`;
+
 export const LEGACY_POLICIES: { readonly [lbPolicy: string]: LegacyPolicy } = {
   ROUND_ROBIN: {
     message: ROUND_ROBIN,
@@ -39,6 +42,7 @@ export const LEGACY_POLICIES: { readonly [lbPolicy: string]: LegacyPolicy } = {
     options: { field: 'maglev_lb_config', of: (cluster) => cluster.maglev_lb_config },
     hashes: true,
   },
+  CLUSTER_PROVIDED: { message: CLUSTER_PROVIDED },
 };
 
 /**

@@ -13,7 +13,7 @@ import {
   refused,
 } from './table.js';
 
-const OTHER_TYPES = `use ${DNS_CLUSTER}, or set type to STATIC, STRICT_DNS, LOGICAL_DNS or EDS`;
+const OTHER_TYPES = `use ${DNS_CLUSTER}, or set type to STATIC, STRICT_DNS, LOGICAL_DNS, EDS or ORIGINAL_DST`;
 const OTHER_CHECKS = 'use http_health_check, grpc_health_check or tcp_health_check';
 const EVENTS = 'health changes are logged by the component hc';
 const BODIES = 'HTTP health checks evaluate the status of the response: use expected_statuses';
@@ -27,7 +27,7 @@ export const CLUSTER: ImplementedTable = {
   'envoy.config.cluster.v3.Cluster': {
     name: true,
     alt_stat_name: true,
-    type: byValue({ STATIC: true, STRICT_DNS: true, LOGICAL_DNS: true, EDS: true, ORIGINAL_DST: false }),
+    type: byValue({ STATIC: true, STRICT_DNS: true, LOGICAL_DNS: true, EDS: true, ORIGINAL_DST: true }),
     cluster_type: onlyExtension([DNS_CLUSTER, ...Object.keys(CLUSTER_TYPES)], OTHER_TYPES),
     eds_cluster_config: true,
     connect_timeout: true,
@@ -38,7 +38,7 @@ export const CLUSTER: ImplementedTable = {
       RANDOM: true,
       RING_HASH: true,
       MAGLEV: true,
-      CLUSTER_PROVIDED: false,
+      CLUSTER_PROVIDED: true,
       LOAD_BALANCING_POLICY_CONFIG: true,
     }),
     load_balancing_policy: true,
@@ -59,6 +59,8 @@ export const CLUSTER: ImplementedTable = {
     maglev_lb_config: true,
     round_robin_lb_config: true,
     common_lb_config: true,
+    original_dst_lb_config: true,
+    cleanup_interval: true,
     metadata: true,
     http2_protocol_options: true,
     http_protocol_options: refused(OF_HTTP),
@@ -77,8 +79,6 @@ export const CLUSTER: ImplementedTable = {
     upstream_http_protocol_options: true,
     ...notImplemented(
       'use_tcp_for_dns_lookups',
-      'cleanup_interval',
-      'original_dst_lb_config',
       'filters',
       'lrs_report_endpoint_metrics',
       'upstream_config',
@@ -132,6 +132,12 @@ export const CLUSTER: ImplementedTable = {
   'envoy.config.cluster.v3.Cluster.CustomClusterType': obeyed('name', 'typed_config'),
   'envoy.config.cluster.v3.Cluster.EdsClusterConfig': { eds_config: true, service_name: true },
   'envoy.config.cluster.v3.Cluster.RefreshRate': obeyed('base_interval', 'max_interval'),
+  'envoy.config.cluster.v3.Cluster.OriginalDstLbConfig': obeyed(
+    'use_http_header',
+    'http_header_name',
+    'upstream_port_override',
+    'metadata_key',
+  ),
   'envoy.config.cluster.v3.Cluster.LeastRequestLbConfig': {
     choice_count: true,
     active_request_bias: true,

@@ -12,6 +12,7 @@ import type { StatsStore } from '../../stats/store.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { FailedCheckReport } from '../../upstream/health-checks/failed-check-report.js';
 import type { OutlierReport } from '../../upstream/outliers/outlier-report.js';
+import type { HostRefusal, HostRequest } from '../../upstream/requested-hosts/host-request.js';
 import type { Resource } from '../../xds/resource.js';
 import type { ConfigSources } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
@@ -22,7 +23,8 @@ import { ResourcePool } from './version/resource-pool.js';
 
 const upstream = getLogger('upstream');
 
-export interface ClusterSetContext extends Omit<PrimaryClusterContext, 'subscriptions' | 'changed' | 'initialized'> {
+export interface ClusterSetContext
+  extends Omit<PrimaryClusterContext, 'subscriptions' | 'changed' | 'initialized' | 'refuseHost'> {
   readonly store: StatsStore;
   /** Returns the sources of endpoint assignments. Called for the first cluster of type EDS. */
   readonly sources: () => ConfigSources;
@@ -36,6 +38,8 @@ export interface ClusterSetEvents {
   /** Called when a cluster has its first hosts, its hosts have changed, or another version of it is in use. */
   changed(cluster: PrimaryCluster): void;
   removed(name: string): void;
+  /** Called when a cluster does not get a requested host. */
+  refuseHost?(refusal: HostRefusal): void;
   /** Called with all changes of one turn. */
   publish(changes: PublishedClusters): void;
 }
@@ -94,6 +98,7 @@ export class ClusterSet {
       subscriptions: new EndpointSubscriptions(context.timers, context.sources),
       changed: (cluster) => this.#noteChange(cluster),
       initialized: (cluster) => this.#initialized(cluster),
+      refuseHost: (refusal) => events.refuseHost?.(refusal),
     };
   }
 
@@ -215,6 +220,11 @@ export class ClusterSet {
   /** Called when a thread has counted too many failures of a host. */
   reportOutlier(report: OutlierReport): void {
     this.#active.get(report.cluster)?.reportOutlier(report);
+  }
+
+  /** Called when a thread has a request for a host that its cluster does not have. */
+  requestHost(request: HostRequest): void {
+    this.#active.get(request.cluster)?.requestHost(request);
   }
 
   /** Called when a worker has died, whose reports may be lost. */

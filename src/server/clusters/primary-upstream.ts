@@ -12,6 +12,7 @@ import type { DnsResolver } from '../../upstream/dns/resolver.js';
 import { resolverSettings } from '../../upstream/dns/resolver-settings.js';
 import { FAILED_CHECK_PORT, type FailedCheckReport } from '../../upstream/health-checks/failed-check-report.js';
 import { OUTLIER_PORT, type OutlierReport } from '../../upstream/outliers/outlier-report.js';
+import { type HostRequest, REQUESTED_HOSTS_PORT } from '../../upstream/requested-hosts/host-request.js';
 import { serverPlace } from '../../upstream/server-place.js';
 import type { ConfigSources } from '../../xds/subscription.js';
 import type { Primary } from '../primary.js';
@@ -125,6 +126,7 @@ export class PrimaryUpstream {
       changed: (cluster) => this.calls.clusterChanged(cluster),
       removed: (name) => this.calls.clusterRemoved(name),
       publish: (changes) => this.#publish(changes),
+      refuseHost: (refusal) => this.#primary.ports.port(REQUESTED_HOSTS_PORT).publish(refusal),
     });
   }
 
@@ -150,6 +152,9 @@ export class PrimaryUpstream {
     };
     const outliers = ports.port(OUTLIER_PORT);
     outliers.onMessage = (_worker, report) => this.clusters.reportOutlier(report as OutlierReport);
+    ports.port(REQUESTED_HOSTS_PORT).onMessage = (_worker, request) => {
+      this.clusters.requestHost(request as HostRequest);
+    };
     outliers.onWorkerDeath = () => this.clusters.recheckOutliers();
   }
 

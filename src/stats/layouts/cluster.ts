@@ -92,14 +92,14 @@ export const ClusterStats = defineLayout({
   lb_zone_routing_all_directly: 'counter',
   lb_zone_routing_cross_zone: 'counter',
   lb_zone_routing_sampled: 'counter',
-  // Subsets, original destinations, preconnects, HTTP/3.
+  original_dst_host_invalid: 'counter',
+  // Subsets, preconnects, HTTP/3.
   lb_subsets_active: 'no_gauge',
   lb_subsets_created: 'no_counter',
   lb_subsets_fallback: 'no_counter',
   lb_subsets_fallback_panic: 'no_counter',
   lb_subsets_removed: 'no_counter',
   lb_subsets_selected: 'no_counter',
-  original_dst_host_invalid: 'no_counter',
   assignment_use_cached: 'no_counter',
   upstream_cx_connect_with_0_rtt: 'no_counter',
   upstream_cx_http3_total: 'no_counter',

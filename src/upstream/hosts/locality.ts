@@ -33,4 +33,5 @@ function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-const NOWHERE: Locality = { region: '', zone: '', subZone: '' };
+/** Everything is unknown. */
+export const NOWHERE: Locality = { region: '', zone: '', subZone: '' };

@@ -26,13 +26,18 @@ export function startUpstream(t: Teardown, handler: RequestListener, port = 0, h
 }
 
 /** Starts a TCP server that passes each connection to `handler`; half-open connections stay open. */
-export function startTcpUpstream(t: Teardown, handler: (socket: Socket) => void, port = 0): Promise<Upstream> {
+export function startTcpUpstream(
+  t: Teardown,
+  handler: (socket: Socket) => void,
+  port = 0,
+  host?: string,
+): Promise<Upstream> {
   const server = createTcpServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
     // A reset is an ordinary event here; without a listener it would end the process.
     socket.on('error', () => {});
     handler(socket);
   });
-  return listen(t, server, port);
+  return listen(t, server, port, host);
 }
 
 /** Starts a server that answers each HTTP request with 200 and a JSON description of the request. */

@@ -15,6 +15,7 @@ import { checkEds } from './eds.js';
 import { checkEndpointCheck, checkHealthChecks } from './health-checks.js';
 import { checkHostProtocols } from './host-protocols.js';
 import { checkLoadBalancing } from './load-balancing.js';
+import { checkProvidedHosts } from './provided-hosts.js';
 import { checkResolver } from './resolvers.js';
 
 const CLUSTERS = ['static_resources', 'clusters'];
@@ -40,6 +41,7 @@ export function checkCluster(cluster: Cluster, path: Path, catalog: ExtensionCat
   checkEds(cluster, path, problems);
   checkHealthChecks(cluster, path, problems);
   checkHostProtocols(cluster, path, problems);
+  checkProvidedHosts(cluster, path, catalog, problems);
   const type = discoveryType(cluster);
   const isTypeWrong = problems.has([...path, 'type']) || problems.has([...path, 'cluster_type']);
   if (!isTypeWrong && !type.endsWith('_DNS')) checkLookups(cluster, type, path, problems);

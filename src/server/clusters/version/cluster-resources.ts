@@ -24,6 +24,14 @@ export interface ResourceOwner {
   retire(retired: Retired): void;
 }
 
+/** The use of a host by all threads. */
+export interface HostUsage {
+  /** Its connections and requests now. */
+  readonly active: number;
+  /** The number of its requests so far. */
+  readonly requests: number;
+}
+
 /** The version at which a block is retired that was never in a snapshot. */
 const IN_NO_SNAPSHOT = 0;
 
@@ -125,6 +133,14 @@ export class ClusterResources {
   /** The cluster has ever had a connection, regardless of counter resets. */
   get hasTraffic(): boolean {
     return this.#owner.store.totalAt(this.scope, ClusterStats.at.upstream_cx_total, Kind.Counter) > 0;
+  }
+
+  /** Returns what shows whether a host is used. */
+  usageOf({ scope }: HostResources): HostUsage {
+    const { at } = HostStats;
+    const { store } = this.#owner;
+    const active = store.valueAt(scope, at.cx_active, Kind.Gauge) + store.valueAt(scope, at.rq_active, Kind.Gauge);
+    return { active, requests: store.totalAt(scope, at.rq_total, Kind.Counter) };
   }
 
   /** Returns how many of `kind` all threads hold. */

@@ -1,9 +1,7 @@
 // The sources of a cluster version's hosts: its configuration, DNS, or EDS.
 
-import type { Random } from '../../../common/random.js';
 import { nextTurn } from '../../../common/time/next-turn.js';
 import type { ClusterLoadAssignment } from '../../../config/generated/api.js';
-import type { Timers } from '../../../io/time/timing-wheel.js';
 import { ClusterStats } from '../../../stats/layouts/cluster.js';
 import {
   type DiscoverySpec,
@@ -19,42 +17,9 @@ import type { HostPreparation } from '../../../upstream/hosts/host-preparation.j
 import type { TransportMatches } from '../../../upstream/hosts/transport-matches.js';
 import type { DynamicState } from '../../../xds/dynamic-state.js';
 import type { ClusterResources } from './cluster-resources.js';
+import type { DiscoveryContext, DiscoveryListener, FoundHosts, HostDiscovery } from './discovery.js';
 import type { EndpointSubscription, EndpointSubscriptions, EndpointUser } from './endpoint-subscription.js';
-
-export interface HostDiscovery {
-  /** Starts to look for hosts. */
-  start(): void;
-  /** Called when its version replaces another one: it may take over what `former` has found. */
-  inheritFrom?(former: HostDiscovery): void;
-  stop(): void;
-  /** State of the assignment, for endpoints from EDS. */
-  readonly assignment?: DynamicState | undefined;
-}
-
-/** The hosts found by discovery. */
-export interface FoundHosts {
-  /** In the order of the configuration. */
-  readonly endpoints: readonly ResolvedEndpoint[];
-  /** overprovisioning_factor of their assignment, in percent. */
-  readonly overprovisioning: number;
-}
-
-/** The receiver of what a discovery finds. */
-export interface DiscoveryListener {
-  /** Called with the hosts. Returns whether they differ from the previous ones. */
-  onHosts(hosts: FoundHosts): boolean;
-  /** Called when memory is too short for these hosts: the previous ones stay. */
-  onUnusable(endpoints: readonly ResolvedEndpoint[], error: unknown): void;
-  /** Called when the first answer has arrived, with or without hosts, or when none is awaited; possibly more than once. */
-  onLooked(): void;
-}
-
-export interface DiscoveryContext {
-  readonly resolver: DnsResolver;
-  readonly timers: Timers;
-  readonly random: Random;
-  readonly subscriptions: EndpointSubscriptions;
-}
+import { OriginalDstDiscovery } from './original-dst-discovery.js';
 
 export function hostDiscovery(
   spec: DiscoverySpec,
@@ -64,6 +29,7 @@ export function hostDiscovery(
 ): HostDiscovery {
   if (spec.eds !== undefined)
     return new EdsDiscovery(spec.eds, spec.transports, resources, listener, context.subscriptions);
+  if (spec.type === 'ORIGINAL_DST') return new OriginalDstDiscovery(spec, resources, listener, context);
   return spec.type === 'STATIC'
     ? staticDiscovery(spec, listener)
     : new DnsDiscovery(spec, resources, listener, context);

@@ -17,7 +17,7 @@ import { ObservedHealth } from '../../../upstream/hosts/observed-health.js';
 import type { CheckThread } from '../health-checks/check-thread.js';
 import { ClusterHealthChecks } from '../health-checks/cluster-health-checks.js';
 import type { ClusterResources } from './cluster-resources.js';
-import type { DiscoveryListener, FoundHosts } from './host-discovery.js';
+import type { DiscoveryListener, FoundHosts } from './discovery.js';
 import { OutlierDetection, type OutlierDetectionContext } from './outlier-detection.js';
 import { TransportStats } from './transport-stats.js';
 import { UpdateMerge } from './update-merge.js';

@@ -12,15 +12,19 @@ import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
 import type { Locality } from '../../../upstream/hosts/locality.js';
 import type { LoadBalancingPolicies } from '../../../upstream/load-balancer/policy.js';
 import type { OutlierReport } from '../../../upstream/outliers/outlier-report.js';
+import type { HostRefusal, HostRequest } from '../../../upstream/requested-hosts/host-request.js';
 import { InitManager } from '../../init/init-manager.js';
 import { CircuitBreakers } from './circuit-breakers.js';
-import { type DiscoveryContext, type HostDiscovery, hostDiscovery } from './host-discovery.js';
+import type { DiscoveryContext, HostDiscovery } from './discovery.js';
+import { hostDiscovery } from './host-discovery.js';
 import { Membership, type MembershipContext } from './membership.js';
 import { PolicyGauges } from './policy-gauges.js';
 import type { VersionResources } from './version-resources.js';
 import { clusterTransports } from './version-tls.js';
 
-export interface PrimaryClusterContext extends DiscoveryContext, MembershipContext {
+export interface PrimaryClusterContext extends Omit<DiscoveryContext, 'refuseHost'>, MembershipContext {
+  /** Called when a cluster does not get a requested host. */
+  refuseHost(refusal: HostRefusal): void;
   /** The available load-balancing policies. */
   readonly policies: LoadBalancingPolicies;
   /** The locality of this server; undefined: none is configured. */
@@ -89,7 +93,10 @@ export class PrimaryCluster {
         context.initialized(this);
       },
     });
-    this.discovery = hostDiscovery(discovery, resources.shared, this.membership, context);
+    this.discovery = hostDiscovery(discovery, resources.shared, this.membership, {
+      ...context,
+      refuseHost: (key) => context.refuseHost({ cluster: this.spec.name, specVersion, key }),
+    });
   }
 
   /** Starts to look for hosts as soon as its secrets are known, or are not awaited any more. */
@@ -147,6 +154,11 @@ export class PrimaryCluster {
   /** Ignores reports of threads that still use another version of the cluster, with other limits. */
   reportOutlier({ block, kind, specVersion }: OutlierReport): void {
     if (specVersion === this.#specVersion) this.membership.outliers?.reported(block, kind);
+  }
+
+  /** Ignores requests of threads that still use another version: they have been answered. */
+  requestHost({ key, specVersion }: HostRequest): void {
+    if (specVersion === this.#specVersion) this.discovery.request?.(key);
   }
 
   snapshot(): ClusterSnapshot {

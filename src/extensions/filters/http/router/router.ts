@@ -44,6 +44,7 @@ import {
 import type { RequestPool } from '../../../../upstream/connections/http-pool.js';
 import { TcpTunnel } from '../../../../upstream/connections/tcp-tunnel.js';
 import { PoolFailure } from '../../../../upstream/pool-failure.js';
+import type { HostWaiter } from '../../../../upstream/requested-hosts/requested-hosts.js';
 import { isCanaryResponse } from '../../../../upstream/response-stats.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import {
@@ -94,7 +95,7 @@ export interface RouterOptions {
   readonly defaultRetries: RetryPolicy;
 }
 
-export class Router implements TerminalFilter, TryListener {
+export class Router implements TerminalFilter, TryListener, HostWaiter {
   readonly #stream: ResponseStream;
   readonly #thread: UpstreamThread;
   readonly #options: RouterOptions;
@@ -129,6 +130,10 @@ export class Router implements TerminalFilter, TryListener {
   #isActive = false;
   /** The client's send queue is above its high watermark, perhaps because of earlier responses. */
   #isClientBlocked = false;
+  /** The request waits until its cluster has the host that it names; undefined: it does not. */
+  #awaitedHost: { readonly cluster: Cluster; readonly key: string } | undefined;
+  /** It has waited: if its cluster does not have the host now, it does not get it. */
+  #wasHostRefused = false;
   /** Created by the first request of a route with a hash policy. */
   #requestHash: RequestHash | undefined;
   /** The hash of this request, if it has one. */
@@ -270,6 +275,7 @@ export class Router implements TerminalFilter, TryListener {
     if (this.#isMirrored) this.#mirrors!.end();
     this.#isMirrored = false;
     this.#deadline.clear();
+    this.#stopAwaiting();
     this.#try.abort(reason);
     this.#span?.abandoned(0, this.#thread.clock.monotonicMs);
     this.#span = undefined;
@@ -486,6 +492,7 @@ export class Router implements TerminalFilter, TryListener {
   #answerTimeout(answer: LocalReply, isCounted: boolean): void {
     if (logger.isDebug) this.#log(answer.details);
     this.#span?.abandoned(0, this.#thread.clock.monotonicMs);
+    this.#stopAwaiting();
     this.#try.abort();
     if (this.#hasResponse) {
       this.#stream.info.responseFlags |= answer.flags;
@@ -548,8 +555,8 @@ export class Router implements TerminalFilter, TryListener {
   #start(isFirst = false): void {
     const route = this.#route;
     const cluster = this.#cluster;
-    const host = this.#retries.pickHost(cluster, this.#hash);
-    if (host === undefined) return this.#answerWithoutHost();
+    const host = cluster.requestedHosts === undefined ? this.#retries.pickHost(cluster, this.#hash) : this.#namedHost();
+    if (host === undefined) return this.#awaitedHost === undefined ? this.#answerWithoutHost() : undefined;
     if (isFirst && route.mirrors !== undefined && !this.#stream.isUpgrade)
       this.#mirror(route.mirrors, this.#request.headers, this.#request.isComplete);
     const { info } = this.#stream;
@@ -569,6 +576,34 @@ export class Router implements TerminalFilter, TryListener {
     if (cluster.measurements !== undefined) this.#measure(cluster.measurements);
     this.#try.wait(this.#poolOf(cluster, host));
     if (this.#try.isPending) this.#waitForConnection();
+  }
+
+  /** Returns the host that the request names. Begins to wait for it if it must be requested first: see #awaitedHost. */
+  #namedHost(): ClusterHost | undefined {
+    const cluster = this.#cluster;
+    const named = cluster.namedHost(this.#request.headers, this.#stream.info);
+    if (typeof named !== 'string') return named;
+    if (this.#wasHostRefused || !cluster.requestedHosts!.request(named, this)) return cluster.countNoHost();
+    this.#awaitedHost = { cluster, key: named };
+    this.#waitForConnection();
+    return undefined;
+  }
+
+  hostSettled(): void {
+    const awaited = this.#awaitedHost;
+    this.#awaitedHost = undefined;
+    // The cluster may have been replaced, or removed.
+    this.#cluster = this.#route.cluster!.current ?? this.#cluster;
+    this.#wasHostRefused = this.#cluster === awaited?.cluster;
+    this.#guard(() => this.#start(this.#try.attempts === 0));
+    this.#wasHostRefused = false;
+  }
+
+  #stopAwaiting(): void {
+    const awaited = this.#awaitedHost;
+    if (awaited === undefined) return;
+    awaited.cluster.requestedHosts!.cancel(awaited.key, this);
+    this.#awaitedHost = undefined;
   }
 
   #measure(stats: ClusterMeasurements): void {

@@ -24,6 +24,7 @@ import {
 import { EndedBy } from '../../../../upstream/connections/host-connection.js';
 import { UpstreamSocket, type UpstreamSocketEvents } from '../../../../upstream/connections/upstream-socket.js';
 import type { Host } from '../../../../upstream/hosts/host.js';
+import type { HostWaiter } from '../../../../upstream/requested-hosts/requested-hosts.js';
 import type { ProxyContext } from './proxy-context.js';
 import type { TakenOverPairFacts } from './taken-over-pair.js';
 
@@ -32,7 +33,7 @@ const DRAIN_LINGER_MS = 5000;
 /** Maximum flush time of the transport. */
 const MAX_FLUSH_MS = 2 ** 31 - 1;
 
-export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvents {
+export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvents, HostWaiter {
   readonly proxy: ProxyContext;
   readonly downstream: DownstreamConnection;
   readonly info = new StreamInfo();
@@ -44,6 +45,10 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   #activeMs: number;
   #clientEnded = false;
   #serverEnded = false;
+  /** The key of the host that its cluster will have; undefined: it does not wait for one. */
+  #awaitedHost: string | undefined;
+  /** It has waited: if its cluster does not have the host now, it does not get it. */
+  #wasHostRefused = false;
   #isOver = false;
   /** Both sockets are frozen and offered to another process. */
   #isFrozen = false;
@@ -347,8 +352,10 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
 
   #connect(): void {
     const cluster = this.#cluster!;
-    const host: Host | undefined = cluster.pickHost(this.#hash());
+    const host: Host | undefined =
+      cluster.requestedHosts === undefined ? cluster.pickHost(this.#hash()) : this.#namedHost(cluster);
     if (host === undefined) {
+      if (this.#awaitedHost !== undefined) return;
       return this.#fail(ResponseFlag.NoHealthyUpstream, 'no_healthy_upstream', NoStart.Host);
     }
     this.#upstream = UpstreamSocket.connect(this, cluster, host, this.#connectOptions(cluster));
@@ -362,6 +369,25 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.info.upstreamHost = host.address;
   }
 
+  /** Returns the host that the connection names. Begins to wait for it if it must be requested first: see #awaitedHost. */
+  #namedHost(cluster: Cluster): Host | undefined {
+    const named = cluster.namedHost(undefined, this.info);
+    if (typeof named !== 'string') return named;
+    if (this.#wasHostRefused || !cluster.requestedHosts!.request(named, this)) return cluster.countNoHost();
+    this.#awaitedHost = named;
+    return undefined;
+  }
+
+  hostSettled(): void {
+    this.#awaitedHost = undefined;
+    try {
+      this.#retryConnect(true);
+    } catch (error) {
+      this.onFault();
+      throw error;
+    }
+  }
+
   /** Returns the hash of the client's address; undefined: any host may be picked. */
   #hash(): Word64 | undefined {
     if (!this.proxy.options.hashesSourceIp || !this.#cluster!.picksByHash) return undefined;
@@ -371,12 +397,13 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     return hash;
   }
 
-  /** Begins another attempt. The cluster may have been replaced, with other hosts, or removed. */
-  #retryConnect(): void {
+  /** Begins another attempt, or one after waiting for a host. The cluster may have been replaced, with other hosts, or removed. */
+  #retryConnect(hasAwaited = false): void {
     const { options } = this.proxy;
     const { name } = this.#cluster!;
     const cluster = this.downstream.clusterName === '' ? options.findCluster(name) : options.selectedCluster(name);
     if (cluster === undefined) return this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found', NoStart.Route);
+    this.#wasHostRefused = hasAwaited && cluster === this.#cluster;
     this.#cluster = cluster;
     this.#connect();
   }
@@ -424,6 +451,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     const { options, stats, thread } = this.proxy;
     const { withheldBytes } = this.downstream;
     thread.wheel.cancel(this.#timer);
+    if (this.#awaitedHost !== undefined) this.#cluster!.requestedHosts!.cancel(this.#awaitedHost, this);
     this.info.bytesReceived += withheldBytes;
     stats.addBytes(TcpStats.at.downstream_cx_rx_bytes_total, withheldBytes);
     this.info.connectionTerminationDetails ||= this.downstream.terminationDetails;

@@ -1,0 +1,47 @@
+// The interfaces of the sources of a cluster version's hosts.
+
+import type { Random } from '../../../common/random.js';
+import type { Timers } from '../../../io/time/timing-wheel.js';
+import type { DnsResolver } from '../../../upstream/dns/resolver.js';
+import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
+import type { DynamicState } from '../../../xds/dynamic-state.js';
+import type { EndpointSubscriptions } from './endpoint-subscription.js';
+
+export interface HostDiscovery {
+  /** Starts to look for hosts. */
+  start(): void;
+  /** Called when its version replaces another one: it may take over what `former` has found. */
+  inheritFrom?(former: HostDiscovery): void;
+  stop(): void;
+  /** Called when a thread has a request for a host that the cluster does not have. Absent: requests name no hosts. */
+  request?(key: string): void;
+  /** State of the assignment, for endpoints from EDS. */
+  readonly assignment?: DynamicState | undefined;
+}
+
+/** The hosts found by discovery. */
+export interface FoundHosts {
+  /** In the order of the configuration. */
+  readonly endpoints: readonly ResolvedEndpoint[];
+  /** overprovisioning_factor of their assignment, in percent. */
+  readonly overprovisioning: number;
+}
+
+/** The receiver of what a discovery finds. */
+export interface DiscoveryListener {
+  /** Called with the hosts. Returns whether they differ from the previous ones. */
+  onHosts(hosts: FoundHosts): boolean;
+  /** Called when memory is too short for these hosts: the previous ones stay. */
+  onUnusable(endpoints: readonly ResolvedEndpoint[], error: unknown): void;
+  /** Called when the first answer has arrived, with or without hosts, or when none is awaited; possibly more than once. */
+  onLooked(): void;
+}
+
+export interface DiscoveryContext {
+  readonly resolver: DnsResolver;
+  readonly timers: Timers;
+  readonly random: Random;
+  readonly subscriptions: EndpointSubscriptions;
+  /** Called when the cluster does not get the requested host with this key. */
+  refuseHost(key: string): void;
+}

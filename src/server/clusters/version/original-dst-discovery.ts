@@ -1,0 +1,128 @@
+// The hosts of a cluster of type ORIGINAL_DST: each address that a request or connection is directed to, as long as it is used.
+
+import { shownName } from '../../../common/text/shown.js';
+import { parseAddress } from '../../../io/addresses/address.js';
+import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
+import { getLogger } from '../../../log/logger.js';
+import type { DiscoverySpec } from '../../../upstream/cluster-config.js';
+import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
+import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
+import { NOWHERE } from '../../../upstream/hosts/locality.js';
+import type { ClusterResources } from './cluster-resources.js';
+import type { DiscoveryContext, DiscoveryListener, HostDiscovery } from './discovery.js';
+
+const logger = getLogger('upstream');
+
+/** Clients choose the addresses: a cluster has at most this many hosts, and refuses others until some are unused. */
+const MAX_HOSTS = 8192;
+
+export class OriginalDstDiscovery implements HostDiscovery {
+  readonly #name: string;
+  readonly #cleanupMs: number;
+  readonly #overprovisioning: number;
+  readonly #resources: ClusterResources;
+  readonly #listener: DiscoveryListener;
+  readonly #timers: Timers;
+  readonly #refuse: (key: string) => void;
+  readonly #cleanup: Timer<OriginalDstDiscovery>;
+  /** By key, with the number of requests that the host had at the last cleanup; -1: it was added since then. */
+  readonly #hosts = new Map<string, { readonly endpoint: ResolvedEndpoint; requests: number }>();
+  /** Requested in this turn. */
+  #requested = new Set<string>();
+  #isStopped = false;
+  #isFull = false;
+
+  constructor(
+    { cleanupMs, name, overprovisioning }: DiscoverySpec,
+    resources: ClusterResources,
+    listener: DiscoveryListener,
+    { refuseHost, timers }: Pick<DiscoveryContext, 'refuseHost' | 'timers'>,
+  ) {
+    this.#name = name;
+    this.#cleanupMs = cleanupMs;
+    this.#overprovisioning = overprovisioning;
+    this.#resources = resources;
+    this.#listener = listener;
+    this.#timers = timers;
+    this.#refuse = refuseHost;
+    this.#cleanup = new Timer<OriginalDstDiscovery>(this, removeUnused);
+  }
+
+  start(): void {
+    this.#publish();
+    this.#listener.onLooked();
+    this.#timers.reschedule(this.#cleanup, this.#cleanupMs);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#timers.cancel(this.#cleanup);
+  }
+
+  /** Adds all hosts that are requested in one turn together. */
+  request(key: string): void {
+    if (this.#requested.size === 0) setImmediate(() => this.#addRequested());
+    this.#requested.add(key);
+  }
+
+  #addRequested(): void {
+    const requested = this.#requested;
+    this.#requested = new Set();
+    if (this.#isStopped) return;
+    const added = [...requested].filter((key) => this.#add(key));
+    if (added.length === 0 || this.#publish()) return;
+    // There is no memory for them.
+    for (const key of added) {
+      this.#hosts.delete(key);
+      this.#refuse(key);
+    }
+  }
+
+  /** Returns whether the host is new. */
+  #add(key: string): boolean {
+    // A request that has met its answer.
+    if (this.#hosts.has(key)) return false;
+    const address = parseAddress(key);
+    const isFull = this.#hosts.size >= MAX_HOSTS;
+    if (isFull && !this.#isFull) {
+      logger.warning(`cluster '${shownName(this.#name)}': it has ${MAX_HOSTS} hosts, and refuses further ones`);
+    }
+    this.#isFull = isFull;
+    if (address === undefined || isFull) {
+      this.#refuse(key);
+      return false;
+    }
+    const traits = { weight: 1, priority: 0, locality: NOWHERE, healthFlags: 0, isCanary: false };
+    // Envoy's hostname of such hosts.
+    this.#hosts.set(key, { endpoint: { address, hostname: `${this.#name}${key}`, ...traits }, requests: -1 });
+    return true;
+  }
+
+  /** Returns whether the hosts have changed. */
+  #publish(): boolean {
+    const endpoints = Array.from(this.#hosts.values(), ({ endpoint }) => endpoint);
+    return this.#listener.onHosts({ endpoints, overprovisioning: this.#overprovisioning });
+  }
+
+  /** Removes hosts that have no connection and had no request since the last time. */
+  removeUnused(): void {
+    let isChanged = false;
+    for (const host of this.#resources.directory.hosts) isChanged = this.#isRemoved(host) || isChanged;
+    if (isChanged) this.#publish();
+    this.#timers.reschedule(this.#cleanup, this.#cleanupMs);
+  }
+
+  #isRemoved(host: KnownHost): boolean {
+    const known = this.#hosts.get(host.key);
+    if (known === undefined) return false;
+    const { active, requests } = this.#resources.usageOf(host);
+    const isUsed = active > 0 || requests !== known.requests;
+    known.requests = requests;
+    if (!isUsed) this.#hosts.delete(host.key);
+    return !isUsed;
+  }
+}
+
+function removeUnused(discovery: OriginalDstDiscovery): void {
+  discovery.removeUnused();
+}
