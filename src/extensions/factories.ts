@@ -125,6 +125,7 @@ export interface NamedExtension extends Extension {
     | 'envoy.compression.compressor'
     | 'envoy.compression.decompressor'
     | 'envoy.formatter'
+    | 'envoy.health_check.event_sinks'
     | 'envoy.http.stateful_header_formatters'
     | 'envoy.matching.action'
     | 'envoy.matching.http.custom_matchers'

@@ -46,6 +46,15 @@ export const NAMED: readonly NamedExtension[] = [
     typeUrls: ['type.googleapis.com/envoy.extensions.formatter.req_without_query.v3.ReqWithoutQuery'],
     implemented: { 'envoy.extensions.formatter.req_without_query.v3.ReqWithoutQuery': {} },
   },
+  // The primary writes the file (server/clusters/health-checks).
+  {
+    category: 'envoy.health_check.event_sinks',
+    name: 'envoy.health_check.event_sink.file',
+    typeUrls: ['type.googleapis.com/envoy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink'],
+    implemented: {
+      'envoy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink': obeyed('event_log_path'),
+    },
+  },
   // Names keep their case with or without it (http/codec/name-case.ts).
   {
     category: 'envoy.http.stateful_header_formatters',

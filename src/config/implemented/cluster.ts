@@ -15,7 +15,6 @@ import {
 
 const OTHER_TYPES = `use ${DNS_CLUSTER}, or set type to STATIC, STRICT_DNS, LOGICAL_DNS, EDS or ORIGINAL_DST`;
 const OTHER_CHECKS = 'use http_health_check, grpc_health_check or tcp_health_check';
-const EVENTS = 'health changes are logged by the component hc';
 const BODIES = 'HTTP health checks evaluate the status of the response: use expected_statuses';
 /** For fields that bound the load of hosts in consistent hashing. */
 export const UNBOUNDED_HASHES =
@@ -272,9 +271,9 @@ export const CLUSTER: ImplementedTable = {
     tls_options: true,
     transport_socket_match_criteria: true,
     alt_port: refused('set port_value in the health_check_config of the endpoints'),
-    event_log_path: refused(EVENTS),
-    event_logger: refused(EVENTS),
-    event_service: refused(EVENTS),
+    event_log_path: true,
+    event_logger: true,
+    event_service: refused('no service receives such events: set event_logger'),
     name: accepted('it distinguishes the health checks of a cluster, and a cluster has only one'),
   },
   'envoy.config.core.v3.HealthCheck.Payload': obeyed('text', 'binary'),

@@ -20,6 +20,7 @@ import type { PrimaryPorts } from '../workers/primary-ports.js';
 import { CallTargets } from './call-targets.js';
 import type { PublishedClusters } from './cluster-changes.js';
 import { ClusterSet, type ClusterSetContext } from './cluster-set.js';
+import { EventFiles } from './event-files.js';
 import { PrimaryCheckThread } from './health-checks/primary-check-thread.js';
 import { OutlierEventLog } from './outlier-event-log.js';
 import { PrimaryCalls } from './primary-calls.js';
@@ -50,6 +51,7 @@ export class PrimaryUpstream {
   readonly #checkCalls: PrimaryCalls;
   /** That of typed_dns_resolver_config; undefined: the resolver of the process. */
   readonly #resolver: DnsResolver | undefined;
+  readonly #eventFiles: EventFiles;
   /** Undefined when none is configured. */
   readonly #outlierLog: OutlierEventLog | undefined;
 
@@ -58,7 +60,8 @@ export class PrimaryUpstream {
     this.#primary = primary;
     this.#checks = this.#createChecks(runtime);
     const { event_log_path: eventLog } = bootstrap.cluster_manager?.outlier_detection ?? {};
-    if (eventLog) this.#outlierLog = new OutlierEventLog(eventLog, fileFlush, primary.store);
+    this.#eventFiles = new EventFiles(fileFlush, primary.store);
+    if (eventLog) this.#outlierLog = new OutlierEventLog(eventLog, this.#eventFiles);
     const resolver = resolverSettings(bootstrap.typed_dns_resolver_config);
     this.#resolver = resolver && primary.resolver.withSettings(resolver);
     const context = this.#clusterContext(options);
@@ -78,7 +81,7 @@ export class PrimaryUpstream {
 
   /** Called after a log rotation. */
   reopenLog(): void {
-    this.#outlierLog?.reopen();
+    this.#eventFiles.reopen();
   }
 
   /** Stops all clusters, and closes the primary's connections to their hosts. */
@@ -89,7 +92,7 @@ export class PrimaryUpstream {
     this.#resolver?.close();
     this.#checkCalls.close();
     this.calls.close();
-    await this.#outlierLog?.close();
+    await this.#eventFiles.close();
   }
 
   #createChecks(runtime: Runtime): PrimaryCheckThread {
@@ -118,6 +121,7 @@ export class PrimaryUpstream {
       now: monotonicMs,
       checks: this.#checks,
       outlierEvents: this.#outlierLog,
+      eventFiles: this.#eventFiles,
     };
   }
 

@@ -9,5 +9,5 @@ export interface Checker {
   close(): void;
 }
 
-/** Called with the outcome of a check, and its reason for the log: `it has answered 503`. */
-export type OnChecked = (outcome: Outcome, reason: string) => void;
+/** Called with the outcome of a check, its reason for the log (`it has answered 503`), and the status of an HTTP response. */
+export type OnChecked = (outcome: Outcome, reason: string, status?: number) => void;

@@ -10,6 +10,7 @@ import type {
   HealthCheck_HttpHealthCheck,
   HealthCheck_Payload,
   HealthCheck_TcpHealthCheck,
+  HealthCheckEventFileSink,
   Int64Range,
 } from '../../config/generated/api.js';
 import { METHOD_NAMES, type Method } from '../../http/headers/header-block.js';
@@ -29,6 +30,8 @@ export interface HealthCheckSpec {
   /** Failed or passed checks are logged even if they do not change the health. */
   readonly logsFailures: boolean;
   readonly logsSuccesses: boolean;
+  /** Files to which events are written. */
+  readonly eventPaths: readonly string[];
   /** A host that was never checked is not counted: it is neither healthy nor unhealthy. */
   readonly excludesNewHosts: boolean;
   /** A host removed by discovery goes at once, and not when its checks fail. */
@@ -89,6 +92,7 @@ export function healthCheckSpec(cluster: Cluster): HealthCheckSpec | undefined {
     reusesConnection: config.reuse_connection ?? true,
     logsFailures: config.always_log_health_check_failures ?? false,
     logsSuccesses: config.always_log_health_check_success ?? false,
+    eventPaths: eventPaths(config),
     excludesNewHosts: cluster.common_lb_config?.ignore_new_hosts_until_first_hc ?? false,
     removesHealthyHosts: cluster.ignore_health_on_host_removal ?? false,
     alpn: alpnBytes(config.tls_options?.alpn_protocols ?? []),
@@ -97,6 +101,12 @@ export function healthCheckSpec(cluster: Cluster): HealthCheckSpec | undefined {
       new TransportMatches(cluster.transport_socket_matches).numberOfLabels(config.transport_socket_match_criteria),
     check: checkOf(config, cluster.name ?? ''),
   };
+}
+
+/** Returns the paths of the event logs; all configured ones are written. */
+function eventPaths({ event_log_path, event_logger = [] }: HealthCheck): string[] {
+  const sinks = event_logger.map(({ typed_config }) => (typed_config as HealthCheckEventFileSink).event_log_path!);
+  return event_log_path ? [event_log_path, ...sinks] : sinks;
 }
 
 function checkOf(config: HealthCheck, clusterName: string): HealthCheckSpec['check'] {

@@ -27,6 +27,7 @@ export class HttpChecker extends StreamChecker {
   /** The outcome by the response head. */
   #outcome: Outcome = Outcome.Failed;
   #reason = '';
+  #status = 0;
 
   constructor(caller: CallingThread, target: CheckTarget, options: HttpCheckerOptions, onChecked: OnChecked) {
     super(caller, target, options.timeoutMs, onChecked);
@@ -45,20 +46,21 @@ export class HttpChecker extends StreamChecker {
 
   protected responded(headers: HeaderBlock, endStream: boolean): void {
     this.#judge(headers);
-    if (endStream) this.ended(this.#outcome, this.#reason);
+    if (endStream) this.ended(this.#outcome, this.#reason, this.#status);
   }
 
   onData(_offset: number, _length: number, endStream: boolean): void {
-    if (endStream) this.ended(this.#outcome, this.#reason);
+    if (endStream) this.ended(this.#outcome, this.#reason, this.#status);
   }
 
   onTrailers(): void {
-    this.ended(this.#outcome, this.#reason);
+    this.ended(this.#outcome, this.#reason, this.#status);
   }
 
   #judge(headers: HeaderBlock): void {
     const { spec } = this.#options;
     const { status } = headers;
+    this.#status = status;
     this.#reason = `it has answered ${status}`;
     if (!isInRanges(status, spec.expected)) {
       this.#outcome = isInRanges(status, spec.retriable) ? Outcome.FailedRetriably : Outcome.Failed;

@@ -156,12 +156,12 @@ export abstract class StreamChecker implements Checker, ConnectionPool, Response
     connection?.close();
   }
 
-  /** Ends the check. */
-  protected ended(outcome: Outcome, reason: string): void {
+  /** Ends the check. `status`: that of the response. */
+  protected ended(outcome: Outcome, reason: string, status?: number): void {
     if (!this.#isChecking) return;
     this.#isChecking = false;
     this.thread.wheel.cancel(this.#timer);
-    this.#onChecked(outcome, reason);
+    this.#onChecked(outcome, reason, status);
   }
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -15,6 +15,7 @@ import { Runtime } from '../../../src/runtime/runtime.js';
 import { ClusterDiscovery } from '../../../src/server/clusters/cds.js';
 import type { PublishedClusters } from '../../../src/server/clusters/cluster-changes.js';
 import { ClusterSet } from '../../../src/server/clusters/cluster-set.js';
+import { EventFiles } from '../../../src/server/clusters/event-files.js';
 import type { PrimaryCalls } from '../../../src/server/clusters/primary-calls.js';
 import { InitManager } from '../../../src/server/init/init-manager.js';
 import { Snapshots } from '../../../src/server/workers/snapshots.js';
@@ -73,6 +74,7 @@ export class Clusters {
         tls: new TlsContexts(loadShim(), store, []),
         now: () => this.#nowMs,
         checks: this.checks,
+        eventFiles: new EventFiles({}, store),
         outlierEvents: { write: (event) => this.outlierEvents.push(event) },
         managerStats: store.scope(store.addScope('cluster_manager.', ClusterManagerStats)),
         inflated: store.scope(

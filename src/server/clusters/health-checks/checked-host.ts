@@ -8,6 +8,7 @@ import { getLogger } from '../../../log/logger.js';
 import { checkAddress } from '../../../upstream/health-checks/check-target.js';
 import type { Checker, OnChecked } from '../../../upstream/health-checks/checker.js';
 import type { HealthCheckSpec } from '../../../upstream/health-checks/health-check-spec.js';
+import type { CheckResult } from '../../../upstream/health-checks/health-event.js';
 import { HostHealth, hasPassed, Outcome } from '../../../upstream/health-checks/host-health.js';
 import { HealthFlag } from '../../../upstream/hosts/health-flags.js';
 import { keyOf, type ResolvedEndpoint } from '../../../upstream/hosts/host.js';
@@ -27,8 +28,7 @@ export interface HostChecks {
   /** Returns the delay. `isAtEdge`: the last check counts towards a threshold that is not reached. */
   nextCheckMs(hasPassed: boolean, isAtEdge: boolean): number;
   countAttempt(): void;
-  /** Called with an outcome, and the host's flags before and after it. */
-  checked(host: CheckedHost, outcome: Outcome, before: number, after: number): void;
+  checked(host: CheckedHost, result: CheckResult): void;
 }
 
 const enum State {
@@ -126,7 +126,9 @@ export class CheckedHost {
     this.#state = State.Checking;
     this.#checks.countAttempt();
     try {
-      this.#checker ??= this.#checks.checker(this.#endpoint, (outcome, reason) => this.#checked(outcome, reason));
+      this.#checker ??= this.#checks.checker(this.#endpoint, (outcome, reason, status) =>
+        this.#checked(outcome, reason, status),
+      );
       this.#checker.begin();
     } catch (error) {
       // Later checks may succeed.
@@ -134,23 +136,23 @@ export class CheckedHost {
     }
   }
 
-  #checked(outcome: Outcome, reason: string): void {
+  #checked(outcome: Outcome, reason: string, status = 0): void {
     if (this.#state !== State.Checking) return;
     this.#state = State.Waiting;
     let isAtEdge = false;
     try {
-      isAtEdge = this.#record(outcome, reason);
+      isAtEdge = this.#record(outcome, reason, status);
     } finally {
       const delayMs = this.#checks.nextCheckMs(hasPassed(outcome), isAtEdge);
       if (this.#state === State.Waiting) this.#checks.timers.reschedule(this.#timer, delayMs);
     }
   }
 
-  #record(outcome: Outcome, reason: string): boolean {
-    const { flags, isFirst, isHealthy } = this.#health;
+  #record(outcome: Outcome, reason: string, status = 0): boolean {
+    const { flags: before, isFirst, isHealthy } = this.#health;
     const isAtEdge = this.#health.take(outcome);
     this.#log(outcome, reason, isFirst, isHealthy);
-    this.#checks.checked(this, outcome, flags, this.#health.flags);
+    this.#checks.checked(this, { outcome, status, isFirst, before, after: this.#health.flags });
     return isAtEdge;
   }
 

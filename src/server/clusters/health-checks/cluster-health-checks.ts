@@ -9,11 +9,13 @@ import type { ClusterSpec } from '../../../upstream/cluster-config.js';
 import { firstCheckMs, type IntervalBounds, nextCheckMs } from '../../../upstream/health-checks/check-interval.js';
 import type { Checker, OnChecked } from '../../../upstream/health-checks/checker.js';
 import type { HealthCheckSpec } from '../../../upstream/health-checks/health-check-spec.js';
+import type { CheckResult } from '../../../upstream/health-checks/health-event.js';
 import { CHECKED_FLAGS, hasPassed, Outcome } from '../../../upstream/health-checks/host-health.js';
 import { HealthFlag } from '../../../upstream/hosts/health-flags.js';
 import { keyOf, type ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import type { CheckThread } from './check-thread.js';
 import { CheckedHost, type HostChecks } from './checked-host.js';
+import type { HealthEventLog } from './health-event-log.js';
 
 /** The cluster of the checked hosts. */
 export interface CheckedCluster {
@@ -28,6 +30,8 @@ export interface CheckedCluster {
   transportMatched(transport: number): void;
   /** Called when a check of the host has passed and the host is healthy. */
   hostPassed(key: string): void;
+  /** Undefined: events of the checks are not logged. */
+  readonly events: HealthEventLog | undefined;
   /** Called when a removed host that was kept as healthy has failed: the cluster must call setHosts() again. */
   hostFailed(): void;
 }
@@ -120,6 +124,7 @@ export class ClusterHealthChecks implements HostChecks {
   stop(): void {
     for (const host of this.#hosts.values()) this.#end(host);
     this.#hosts.clear();
+    this.#cluster.events?.release();
   }
 
   // ── HostChecks ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -156,9 +161,11 @@ export class ClusterHealthChecks implements HostChecks {
     this.#cluster.stats.increment(HealthCheckStats.at.attempt);
   }
 
-  checked(host: CheckedHost, outcome: Outcome, before: number, after: number): void {
+  checked(host: CheckedHost, result: CheckResult): void {
     const { at } = HealthCheckStats;
-    const { stats } = this.#cluster;
+    const { events, stats } = this.#cluster;
+    const { after, before, outcome } = result;
+    events?.write(host.endpoint, result);
     stats.increment(hasPassed(outcome) ? at.success : at.failure);
     if (outcome === Outcome.NetworkFailure || outcome === Outcome.Timeout) stats.increment(at.network_failure);
     if (outcome === Outcome.FailedInTraffic) stats.increment(at.passive_failure);

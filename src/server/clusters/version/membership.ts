@@ -14,8 +14,10 @@ import { HealthFlag } from '../../../upstream/hosts/health-flags.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import type { HostChanges } from '../../../upstream/hosts/host-directory.js';
 import { ObservedHealth } from '../../../upstream/hosts/observed-health.js';
+import type { EventFiles } from '../event-files.js';
 import type { CheckThread } from '../health-checks/check-thread.js';
 import { ClusterHealthChecks } from '../health-checks/cluster-health-checks.js';
+import { HealthEventLog } from '../health-checks/health-event-log.js';
 import type { ClusterResources } from './cluster-resources.js';
 import type { DiscoveryListener, FoundHosts } from './discovery.js';
 import { OutlierDetection, type OutlierDetectionContext } from './outlier-detection.js';
@@ -28,6 +30,7 @@ const logger = getLogger('upstream');
 export interface MembershipContext extends OutlierDetectionContext {
   /** The thread of the health checks. */
   readonly checks: CheckThread;
+  readonly eventFiles: EventFiles;
   /** The scope cluster_manager. */
   readonly managerStats: Scope;
 }
@@ -88,6 +91,7 @@ export class Membership implements DiscoveryListener {
         observe: (key: string, mask: number, flags: number) => this.observe(key, mask, flags),
         transportMatched: (transport: number) => this.#transports.count(transport),
         hostPassed: (key: string) => this.outliers?.passedHealthCheck(key),
+        events: HealthEventLog.of(checks, spec.name, context.eventFiles),
         hostFailed: () => void this.#applyFound(false),
       };
       this.#checks = new ClusterHealthChecks(checks, cluster, context.checks);
