@@ -30,6 +30,9 @@ _baton() {
     --format)
       _baton_words "$value" text json
       return ;;
+    --route-tests)
+      _baton_files "$value"
+      return ;;
     --admin-address-path)
       _baton_files "$value"
       return ;;
@@ -65,7 +68,7 @@ _baton() {
 # All options except those already in the line: most may be given once.
 _baton_options() {
   local name
-  for name in --config-path --config-yaml --expand-env --watch-config --mode --format --admin-address-path --admin-allowed-hosts --admin-max-connections --local-address-ip-version --base-id --use-dynamic-base-id --base-id-path --skip-hot-restart-on-no-parent --skip-hot-restart-parent-stats --concurrency --worker-buffer-memory-mb --log-level --component-log-level --cpuset-threads --log-path --log-format --log-format-escaped --restart-epoch --log-stacktrace-single-entry --enable-fine-grain-logging --socket-path --socket-mode --hot-restart-version --service-cluster --service-node --service-zone --file-flush-interval-msec --file-flush-min-size-kb --drain-time-s --drain-strategy --drain-on-sigterm --hand-over-connections --parent-shutdown-time-s --disable-hot-restart --enable-mutex-tracing --allow-unknown-fields --allow-unknown-static-fields --reject-unknown-dynamic-fields --ignore-unknown-dynamic-fields --skip-deprecated-logs --disable-extensions --version --schema --enable-core-dump --stats-tag --help; do
+  for name in --config-path --config-yaml --expand-env --watch-config --mode --format --route-tests --admin-address-path --admin-allowed-hosts --admin-max-connections --local-address-ip-version --base-id --use-dynamic-base-id --base-id-path --skip-hot-restart-on-no-parent --skip-hot-restart-parent-stats --concurrency --worker-buffer-memory-mb --log-level --component-log-level --cpuset-threads --log-path --log-format --log-format-escaped --restart-epoch --log-stacktrace-single-entry --enable-fine-grain-logging --socket-path --socket-mode --hot-restart-version --service-cluster --service-node --service-zone --file-flush-interval-msec --file-flush-min-size-kb --drain-time-s --drain-strategy --drain-on-sigterm --hand-over-connections --parent-shutdown-time-s --disable-hot-restart --enable-mutex-tracing --allow-unknown-fields --allow-unknown-static-fields --reject-unknown-dynamic-fields --ignore-unknown-dynamic-fields --skip-deprecated-logs --disable-extensions --version --schema --enable-core-dump --stats-tag --help; do
     [[ $name == "$1"* ]] || continue
     case " ${COMP_WORDS[*]:1:COMP_CWORD-1} " in
       *" $name "*) [[ $name == --stats-tag ]] || continue ;;

@@ -24,6 +24,7 @@ complete -c baton -l expand-env -n '__fish_not_contain_opt expand-env' -d 'Repla
 complete -c baton -l watch-config -n '__fish_not_contain_opt watch-config' -d 'Applies the bootstrap file whenever it changes, without a restart'
 complete -c baton -l mode -x -a 'serve validate' -d 'serve checks the configuration and serves it; validate only checks it and exits with 0 or 1'
 complete -c baton -l format -x -a 'text json' -d 'Form of the answer of --mode validate on standard output: text or json'
+complete -c baton -l route-tests -r -F -d 'With --mode validate: a file of requests, and where the routes must send them'
 complete -c baton -l admin-address-path -r -F -d 'File to which the address and port of the admin interface are written'
 complete -c baton -l admin-allowed-hosts -x -d 'Host headers that the admin interface accepts, as <host>,… Default: all'
 complete -c baton -l admin-max-connections -x -d 'Maximum number of concurrent connections to the admin interface'

@@ -82,6 +82,16 @@ export const OPTIONS = {
       'line, column and path. Messages also go to the log. Needs --mode validate.',
     completes: ['text', 'json'],
   },
+  'route-tests': {
+    kind: 'string',
+    value: 'path',
+    default: '',
+    help: 'With --mode validate: a file of requests, and where the routes must send them.',
+    details:
+      'The file is YAML or JSON in the form of router_check_tool. Tests that fail are printed with the conditions of the routes ' +
+      'that did not hold, and the exit status is 1.',
+    completes: 'path',
+  },
   'admin-address-path': {
     kind: 'string',
     value: 'path',

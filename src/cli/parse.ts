@@ -172,6 +172,9 @@ function checkCombinations(options: Options): void {
   if (options.format === 'json' && options.mode !== 'validate') {
     throw new OptionError('--format json needs --mode validate');
   }
+  if (options.routeTests !== '' && options.mode !== 'validate') {
+    throw new OptionError('--route-tests needs --mode validate');
+  }
   if (options.watchConfig && (options.configPath === '' || readsInput)) {
     throw new OptionError('--watch-config needs a file to watch; give it as --config-path');
   }

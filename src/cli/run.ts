@@ -144,13 +144,8 @@ async function loadAndServe(
     return 1;
   }
   if (options.mode === 'validate') {
-    const { fileMistakes } = await import('../server/configuration/validate-files.js');
-    const mistakes = fileMistakes(loaded.bootstrap, serverSettings(options).dynamic);
-    for (const mistake of mistakes) logger.warning(mistake);
-    const isJson = options.format === 'json';
-    const name = nameOf(options);
-    print(process.stdout, isJson ? validationReport(name, loaded, mistakes) : `configuration '${name}' OK\n`);
-    return 0;
+    const { validate } = await import('./validate.js');
+    return validate(options, nameOf(options), loaded);
   }
   if (server === undefined) return 0;
   const format = applicationLogFormat(loaded.bootstrap.application_log_config) ?? logging.format;

@@ -10,6 +10,7 @@ import { packagePath } from '../../src/common/package/package-root.js';
 import { type AnyRow, implementedBy, rowOf } from '../../src/config/implemented/index.js';
 import { loadSchema } from '../../src/config/schema/schema.js';
 import { EXTENSIONS } from '../../src/extensions/index.js';
+import { ROUTE_TEST_FIELDS } from '../../src/server/route-tests/fields.js';
 
 /** Fields that are implemented without being read, with the reason. */
 const NOT_READ: { readonly [field: string]: string } = {
@@ -50,7 +51,7 @@ const ELSEWHERE =
   /^(config\/(implemented|generated|text\/hints\.ts|forms\/binary-proto\.ts|schema\/certificates\.ts)|admin)\b/;
 
 const schema = loadSchema();
-const table = implementedBy(EXTENSIONS);
+const table = implementedBy([...EXTENSIONS, { implemented: ROUTE_TEST_FIELDS }]);
 const sources = sourcesOf('src');
 
 t.test('each implemented field is read', async (t) => {

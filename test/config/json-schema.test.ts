@@ -46,8 +46,8 @@ t.test('every example is valid', async (t) => {
   for (const file of EXAMPLES.filter((name) => !BOOTSTRAPS.includes(name))) {
     const content = read(file) as { readonly resources?: readonly Resource[] } | readonly Resource[];
     const resources = Array.isArray(content) ? content : (content as { resources?: readonly Resource[] }).resources;
-    // The other one is a body for POST /tap.
-    t.ok(resources || file.endsWith('/requests/tap.yaml'), file);
+    // The others are a body for POST /tap, and route tests.
+    t.ok(resources || file.endsWith('/requests/tap.yaml') || file.includes('/route-tests/'), file);
     for (const { '@type': url, ...resource } of (resources ?? []) as readonly Resource[]) {
       t.same(schemaErrors(resource, `#/definitions/${messageNameOf(url)}`), [], `${file}: ${url}`);
     }

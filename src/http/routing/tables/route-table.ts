@@ -147,6 +147,18 @@ const ENVOY_INTERNAL = headerKey('x-envoy-internal');
 const COLON = 58;
 const BRACKET = 93;
 
+/** Returns where the authority of a request is in its memory, without the port if that is ignored; undefined if it has none. */
+export function hostOf(
+  headers: HeaderBlock,
+  ignoresPort: boolean,
+): { readonly start: number; readonly end: number } | undefined {
+  const index = headers.findId(HOST);
+  if (index < 0) return undefined;
+  const start = headers.valueStart(index);
+  const end = headers.valueEnd(index);
+  return { start, end: ignoresPort ? hostEnd(headers.memory.bytes, start, end) : end };
+}
+
 /** Returns where the authority ends without its port. */
 function hostEnd(bytes: Uint8Array, start: number, end: number): number {
   for (let at = end - 1; at >= start; at--) {
