@@ -127,6 +127,7 @@ export interface NamedExtension extends Extension {
     | 'envoy.formatter'
     | 'envoy.health_check.event_sinks'
     | 'envoy.http.stateful_header_formatters'
+    | 'envoy.internal_redirect_predicates'
     | 'envoy.matching.action'
     | 'envoy.matching.http.custom_matchers'
     | 'envoy.matching.http.input'

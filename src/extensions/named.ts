@@ -165,6 +165,10 @@ export const NAMED: readonly NamedExtension[] = [
     typeUrls: ['type.googleapis.com/envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate'],
     implemented: { 'envoy.extensions.retry.host.previous_hosts.v3.PreviousHostsPredicate': {} },
   },
+  // Conditions of internal redirects, which http/routing/actions/internal-redirects.ts compiles.
+  redirectPredicate('allow_listed_routes', 'AllowListedRoutesConfig', 'allowed_route_names'),
+  redirectPredicate('previous_routes', 'PreviousRoutesConfig'),
+  redirectPredicate('safe_cross_scheme', 'SafeCrossSchemeConfig'),
   // Plain bytes to clients and hosts, which is also the default.
   { category: 'envoy.transport_sockets.downstream', ...RAW_BUFFER },
   { category: 'envoy.transport_sockets.upstream', ...RAW_BUFFER },
@@ -175,6 +179,16 @@ export const NAMED: readonly NamedExtension[] = [
     typeUrls: ['type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions'],
   },
 ];
+
+function redirectPredicate(name: string, message: string, ...fields: readonly string[]): NamedExtension {
+  const type = `envoy.extensions.internal_redirect.${name}.v3.${message}`;
+  return {
+    category: 'envoy.internal_redirect_predicates',
+    name: `envoy.internal_redirect_predicates.${name}`,
+    typeUrls: [`type.googleapis.com/${type}`],
+    implemented: { [type]: obeyed(...fields) } as ImplementedTable,
+  };
+}
 
 /** Inputs, matchers and actions of xds.type.matcher.v3.Matcher, and of RBAC policies. */
 function matcherParts(): NamedExtension[] {

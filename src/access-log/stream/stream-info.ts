@@ -287,6 +287,15 @@ export class StreamInfo {
     this.runningTryBytes = undefined;
   }
 
+  /** Prepares the object for another pass of the same request: what is known of the client, and the filter state, stay. */
+  restart(): void {
+    const { bytesReceived, inferredRemoteAddress, lastDownstreamRxMs, scheme, startRealtimeMs } = this;
+    const filterState = this.#filterState;
+    this.reset(startRealtimeMs, this.startMonotonicMs);
+    Object.assign(this, { bytesReceived, inferredRemoteAddress, lastDownstreamRxMs, scheme });
+    this.#filterState = filterState;
+  }
+
   /** Prepares the object for a stream that begins now. */
   reset(startRealtimeMs: number, startMonotonicMs: number): void {
     this.startRealtimeMs = startRealtimeMs;

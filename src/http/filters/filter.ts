@@ -5,9 +5,11 @@
 // of its own (TerminalFilter): it forwards the request.
 
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
+import type { HeldBytes } from '../../io/held-bytes.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { ResetReason } from '../codec/streams.js';
 import type { HeaderBlock } from '../headers/header-block.js';
+import type { InternalRedirects } from '../routing/actions/internal-redirects.js';
 import type { Route } from '../routing/actions/route.js';
 import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
 import type { RequestTrace } from '../tracing/request-trace.js';
@@ -193,6 +195,12 @@ export interface TerminalFilter {
   onDestroy(reason?: ResetReason): void;
 }
 
+/** A request after its head, complete. */
+export interface RequestBody {
+  readonly bytes: HeldBytes;
+  readonly trailers: HeaderBlock | undefined;
+}
+
 /** A stream as its terminal filter uses it: the source of the request and the destination of the response. */
 export interface ResponseStream {
   readonly info: StreamInfo;
@@ -225,6 +233,16 @@ export interface ResponseStream {
   resumeRequest(who: number): void;
   /** Sends a local reply instead of the response; see StreamControl. */
   sendLocalReply(reply: LocalReply): void;
+  /**
+   * Makes a request that is complete one for the target of a host's redirect. Returns false, with the request unchanged, if the policy does
+   * not allow it, which is counted. Otherwise restart() must follow.
+   */
+  redirect(policy: InternalRedirects, response: HeaderBlock): boolean;
+  /**
+   * Ends the request, as answered by `response`, and handles it again from its first filter on; `body` is the rest of the request. The
+   * terminal filter gets onDestroy(), and another request.
+   */
+  restart(response: HeaderBlock, body: RequestBody): void;
   /** Resets the stream so that the client detects an incomplete response. `isByHost`: the host has ended the response. */
   resetResponse(details: string, isByHost?: boolean): void;
   /** Logs an error that was thrown while handling the request, and resets the stream. */

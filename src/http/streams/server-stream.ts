@@ -13,7 +13,7 @@ import { getLogger } from '../../log/logger.js';
 import { HttpStats } from '../../stats/layouts/http.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import { type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from '../codec/streams.js';
-import type { ClusterReferenceLike, LocalReply, TerminalFilter } from '../filters/filter.js';
+import type { ClusterReferenceLike, LocalReply, RequestBody, TerminalFilter } from '../filters/filter.js';
 import { NO_ROOM } from '../filters/no-room.js';
 import type { EdgeConnection } from '../headers/edge/forwarding-headers.js';
 import { removeHopByHop, removeNominated } from '../headers/edge/hop-by-hop.js';
@@ -21,11 +21,13 @@ import { isGrpcRequest } from '../headers/grpc-reply.js';
 import { BodyKind, type HeaderBlock } from '../headers/header-block.js';
 import type { ManagerContext } from '../manager-context.js';
 import type { LocalEnd } from '../normalization/host-normalization.js';
+import type { InternalRedirects } from '../routing/actions/internal-redirects.js';
 import type { Route } from '../routing/actions/route.js';
 import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
 import type { RouteTable } from '../routing/tables/route-table.js';
 import type { RequestTrace } from '../tracing/request-trace.js';
 import { TraceReason } from '../tracing/trace-reason.js';
+import { FollowedRedirects } from './followed-redirects.js';
 import { checkHead, UNDERSCORE } from './head-checks.js';
 import { INTERNAL_ERROR } from './internal-error.js';
 import { encodeReply } from './local-reply.js';
@@ -115,6 +117,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #endsConnection = false;
   /** The response repeats the x-request-id: as in Envoy also for internal requests with x-envoy-force-trace. */
   #returnsRequestId = false;
+  /** Created by the first request that a host redirects internally. */
+  #redirects: FollowedRedirects | undefined;
+  /** The HttpStats.at index of the counter of its protocol's requests. */
+  #requestsTotal = 0;
   /** The body of the local reply, while it is being sent. */
   #replyBody: ReplyBody | undefined;
   /** In place of headers that are not readable. */
@@ -154,6 +160,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#clocks.begin(startMs);
     stats.http.increment(HttpStats.at.downstream_rq_total);
     stats.http.increment(requestsTotal);
+    this.#requestsTotal = requestsTotal;
+    this.#redirects?.begin();
     stats.http.increment(HttpStats.at.downstream_rq_active);
     const { monotonicMs, realtimeMs } = this.manager.thread.clock;
     this.info.reset(realtimeMs - (monotonicMs - startMs), startMs);
@@ -252,16 +260,29 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       if (headers.bodyKind === BodyKind.Chunked) headers.removeId(ConnectionHeader.TransferEncoding);
     }
     this.#findRoute(routes, headers);
-    if (options.tracing !== undefined) this.trace = options.tracing.begin(headers, info, this.route?.tracing);
+    if (this.#beginPass(headers)) this.#decodeHeaders(headers, endStream);
+  }
+
+  /** Begins a pass of the request through its filters, with its route. Returns false if it got a local reply. */
+  #beginPass(headers: HeaderBlock): boolean {
+    const { options } = this.manager;
+    if (options.tracing !== undefined) this.trace = options.tracing.begin(headers, this.info, this.route?.tracing);
     // External requests have lost the field.
     const isTraceForced = headers.mayHave(FORCE_TRACE) && headers.findId(FORCE_TRACE) >= 0;
     this.#returnsRequestId = options.returnsRequestId || isTraceForced;
     const isKept = options.keepsRequestHeaders || isTraceForced || this.#isSampled;
-    if (isKept && !headers.retain()) return this.sendLocalReply(NO_ROOM);
-    if (asksForTunnel(headers) && !this.#acceptUpgrade(headers)) return;
+    if (isKept && !headers.retain()) {
+      this.sendLocalReply(NO_ROOM);
+      return false;
+    }
+    if (asksForTunnel(headers) && !this.#acceptUpgrade(headers)) return false;
     // Also without a route, because it may still get one.
     if (headers.upgrade) removeHopByHop(headers, true);
     this.#filters?.begin();
+    return true;
+  }
+
+  #decodeHeaders(headers: HeaderBlock, endStream: boolean): void {
     const decode = this.#filters?.decode;
     if (decode === undefined) this.#terminal.decodeHeaders(headers, endStream);
     else decode.headers(headers, endStream);
@@ -445,6 +466,64 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const headers = this.requestHeaders;
     this.#findRoute(this.#routing.tableFor(headers), headers);
     return !asksForTunnel(headers) || this.#acceptUpgrade(headers);
+  }
+
+  // ── Redirects of hosts ───────────────────────────────────────────────────────────────────────────────────────────
+
+  redirect(policy: InternalRedirects, response: HeaderBlock): boolean {
+    this.#redirects ??= new FollowedRedirects();
+    return this.#redirects.follow(this, policy, response);
+  }
+
+  get isSecure(): boolean {
+    return this.connection.security !== undefined;
+  }
+
+  matchRoute(): Route<unknown> | undefined {
+    return this.#routing.match(this.requestHeaders, this.connection.security);
+  }
+
+  restart(response: HeaderBlock, body: RequestBody): void {
+    const { info, manager } = this;
+    const headers = this.requestHeaders;
+    this.#findRoute(this.#routing.tableFor(headers), headers);
+    if (headers.scheme !== '') info.scheme = headers.scheme;
+    const { scheme } = info;
+    info.responseHeaders = response;
+    info.responseCode = response.status;
+    info.responseCodeDetails = 'internal_redirect';
+    info.durationMs = manager.thread.clock.monotonicMs - info.startMonotonicMs;
+    this.#endPass();
+    manager.stats.http.increment(HttpStats.at.downstream_rq_total);
+    manager.stats.http.increment(this.#requestsTotal);
+    info.restart();
+    info.requestHeaders = headers;
+    this.#describe();
+    info.scheme = scheme;
+    this.#routing.begin();
+    this.#clocks.begin(manager.thread.clock.monotonicMs);
+    try {
+      this.#passAgain(headers, body);
+    } finally {
+      body.bytes.clear();
+      body.trailers?.drop();
+    }
+  }
+
+  /** Handles the changed head like that of a new request, except for what the edge has done to it. */
+  #passAgain(headers: HeaderBlock, { bytes, trailers }: RequestBody): void {
+    const answer = checkHead(headers, this.info.protocol, this.manager);
+    if (answer !== undefined) this.sendLocalReply(answer);
+    else {
+      this.#findRoute(this.#routing.tableFor(headers), headers);
+      if (this.#beginPass(headers)) this.#decodeHeaders(headers, bytes.isEmpty && trailers === undefined);
+    }
+    let left = bytes.bytes;
+    bytes.forEach((offset, length) => {
+      left -= length;
+      this.onData(offset, length, left === 0 && trailers === undefined);
+    });
+    if (trailers !== undefined) this.onTrailers(trailers);
   }
 
   /** Answers an upgrade that is not allowed. Returns whether the request continues. */
@@ -835,7 +914,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
    * in Envoy, only then is its time recorded. `reason`: see TerminalFilter.onDestroy().
    */
   #finish(isAnswered: boolean, reason?: ResetReason): void {
-    const { options, stats, thread } = this.manager;
+    const { stats, thread } = this.manager;
     const { info } = this;
     const now = thread.clock.monotonicMs;
     this.#isOpen = false;
@@ -848,22 +927,29 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       if (!this.#isRequestComplete) stats.http.increment(HttpStats.at.downstream_rq_rx_reset);
     }
     info.durationMs = now - info.startMonotonicMs;
-    this.#terminal.onDestroy(reason);
-    this.#filters?.end();
-    this.trace?.finish(info, this.isGrpc, info.startRealtimeMs + info.durationMs);
-    stats.http.decrement(HttpStats.at.downstream_rq_active);
-    if (info.isHealthCheck) stats.http.increment(HttpStats.at['tracing.health_check']);
-    this.#routing.end();
     if (isAnswered && !this.isTunnel) stats.http.record(HttpStats.at.downstream_rq_time, Math.floor(info.durationMs));
-    info.accessLogType = 'DownstreamEnd';
-    for (let i = 0; i < options.accessLogs.length; i++) options.accessLogs[i]!.log(info);
-    // The stream is reused, and a span can be large.
-    this.trace = undefined;
-    info.span = undefined;
+    stats.http.decrement(HttpStats.at.downstream_rq_active);
+    this.#endPass(reason);
     this.#keptHeaders?.drop();
     this.#keptHeaders = undefined;
     this.#noHeaders?.drop();
     this.#noHeaders = undefined;
     this.connection.streamFinished(this);
+  }
+
+  /** Ends a pass of the request through its filters, and writes its line of the access log. */
+  #endPass(reason?: ResetReason): void {
+    const { options, stats } = this.manager;
+    const { info } = this;
+    this.#terminal.onDestroy(reason);
+    this.#filters?.end();
+    this.trace?.finish(info, this.isGrpc, info.startRealtimeMs + info.durationMs);
+    if (info.isHealthCheck) stats.http.increment(HttpStats.at['tracing.health_check']);
+    this.#routing.end();
+    info.accessLogType = 'DownstreamEnd';
+    for (let i = 0; i < options.accessLogs.length; i++) options.accessLogs[i]!.log(info);
+    // The stream is reused, and a span can be large.
+    this.trace = undefined;
+    info.span = undefined;
   }
 }

@@ -38,6 +38,11 @@ export class StreamRouting {
     this.route = table.match(headers, this.#manager.thread.random.nextUint32(), security);
   }
 
+  /** Returns the route that `headers` would have. */
+  match(headers: HeaderBlock, security: ConnectionSecurity | undefined): Route<unknown> | undefined {
+    return this.tableFor(headers).match(headers, this.#manager.thread.random.nextUint32(), security);
+  }
+
   /** Replaces the cluster of a route that forwards to one. Returns whether there is such a route. */
   setCluster(cluster: ClusterReferenceLike): boolean {
     if (this.route === undefined || this.route.kind !== RouteKind.Forward) return false;

@@ -85,12 +85,12 @@ export const HttpStats = defineLayout({
   no_route: 'counter',
   no_cluster: 'counter',
   rq_reset_after_downstream_response_started: 'counter',
-  // Internal redirects, and replies of an overloaded server.
-  passthrough_internal_redirect_bad_location: 'no_counter',
-  passthrough_internal_redirect_no_route: 'no_counter',
-  passthrough_internal_redirect_predicate: 'no_counter',
-  passthrough_internal_redirect_too_many_redirects: 'no_counter',
-  passthrough_internal_redirect_unsafe_scheme: 'no_counter',
+  passthrough_internal_redirect_bad_location: 'counter',
+  passthrough_internal_redirect_no_route: 'counter',
+  passthrough_internal_redirect_predicate: 'counter',
+  passthrough_internal_redirect_too_many_redirects: 'counter',
+  passthrough_internal_redirect_unsafe_scheme: 'counter',
+  // Replies of an overloaded server.
   rq_overload_local_reply: 'no_counter',
 });
 

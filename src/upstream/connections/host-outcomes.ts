@@ -41,6 +41,11 @@ export function countRetriedResponse({ monitor, stats }: Host, headers: HeaderBl
   if (monitor !== undefined) monitor.answered(outcomeStatus(headers));
 }
 
+/** Called when the head of its response has arrived, a redirect that is followed internally. As in Envoy, no stat of the host counts it. */
+export function countRedirect({ monitor }: Host, headers: HeaderBlock): void {
+  if (monitor !== undefined) monitor.answered(outcomeStatus(headers));
+}
+
 /** Called when the try could not get a connection. */
 export function countNoConnection(host: Host, reason: PoolFailure): void {
   if (reason === PoolFailure.Overflow) host.stats.increment(HostStats.at.rq_error);

@@ -16,6 +16,7 @@ import type { RouteCounts } from '../stats/route-counts.js';
 import type { VirtualClusters } from '../stats/virtual-clusters.js';
 import type { ConnectConfig } from './connect-config.js';
 import { type HostRewrite, rewriteHost } from './host-rewrite.js';
+import type { InternalRedirects } from './internal-redirects.js';
 import type { MirrorPolicy } from './mirror-policy.js';
 import type { PathRewrite } from './path-rewrite.js';
 import type { RouteRateLimits } from './rate-limits.js';
@@ -56,6 +57,7 @@ export interface RouteSettings<C> {
   streamDuration: StreamDuration | undefined;
   grpcTimeout: GrpcTimeout | undefined;
   retryPolicy: RetryPolicy | undefined;
+  internalRedirects: InternalRedirects | undefined;
   hashPolicy: HashPolicy | undefined;
   upgrades: ReadonlyMap<string, boolean> | undefined;
   connect: ConnectConfig | undefined;
@@ -112,6 +114,8 @@ export class Route<C> {
   readonly grpcTimeout: GrpcTimeout | undefined;
   /** The route's own policy, or that of its virtual host. */
   readonly retryPolicy: RetryPolicy | undefined;
+  /** Which redirects of hosts are followed; undefined: none. */
+  readonly internalRedirects: InternalRedirects | undefined;
   /** The hash by which the cluster chooses a host, if its load balancer uses hashes; undefined: no hash. */
   readonly hashPolicy: HashPolicy | undefined;
   /** Selects the circuit breaker thresholds. */
@@ -162,6 +166,7 @@ export class Route<C> {
     this.streamDuration = settings.streamDuration;
     this.grpcTimeout = settings.grpcTimeout;
     this.retryPolicy = settings.retryPolicy;
+    this.internalRedirects = settings.internalRedirects;
     this.hashPolicy = settings.hashPolicy;
     this.priority = settings.priority;
     this.autoHostRewrite = settings.autoHostRewrite;

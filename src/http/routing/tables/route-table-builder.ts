@@ -16,6 +16,7 @@ import { ClusterByHeader, type RouteChoice, WeightedChoice } from '../actions/cl
 import { ConnectConfig } from '../actions/connect-config.js';
 import { directBody } from '../actions/direct-body.js';
 import { HostRewrite, literalHost } from '../actions/host-rewrite.js';
+import { InternalRedirects } from '../actions/internal-redirects.js';
 import { MirrorPolicy } from '../actions/mirror-policy.js';
 import { PathRewrite } from '../actions/path-rewrite.js';
 import { type CompiledLimits, compileRateLimits, RouteRateLimits } from '../actions/rate-limits.js';
@@ -226,6 +227,7 @@ class VirtualHostBuilder<C> {
         action.retry_policy === undefined
           ? this.#retryPolicy
           : new RetryPolicy(action.retry_policy, `${at}.retry_policy`, this.#runtime),
+      internalRedirects: InternalRedirects.of(action, at),
       hashPolicy: HashPolicy.of(action.hash_policy, `${at}.hash_policy`),
       upgrades: upgradesOf(action, at),
       connect: ConnectConfig.of(action, `${at}.upgrade_configs`),
@@ -314,6 +316,7 @@ class VirtualHostBuilder<C> {
       streamDuration: undefined,
       grpcTimeout: undefined,
       retryPolicy: undefined,
+      internalRedirects: undefined,
       hashPolicy: undefined,
       upgrades: undefined,
       connect: undefined,

@@ -1,6 +1,7 @@
 // A request as tries send it: its head, and the part of its body and trailers that is unsent or that a retry would need.
 
 import type { RequestEncoder } from '../../../../http/codec/streams.js';
+import type { RequestBody } from '../../../../http/filters/filter.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import { HeldBytes } from '../../../../io/held-bytes.js';
 import type { Memory } from '../../../../io/memory.js';
@@ -17,10 +18,12 @@ export class KeptRequest {
   headers!: HeaderBlock;
   /** The request was received completely. */
   isComplete = false;
-  readonly #body: HeldBytes;
+  #body: HeldBytes;
+  readonly #memory: Memory;
   #trailers: HeaderBlock | undefined;
 
   constructor(memory: Memory) {
+    this.#memory = memory;
     this.#body = new HeldBytes(memory);
   }
 
@@ -50,6 +53,14 @@ export class KeptRequest {
   /** Called when no further try will send the body. */
   dropBody(): void {
     this.#body.clear();
+  }
+
+  /** Returns what is kept, which belongs to the caller from then on. */
+  take(): RequestBody {
+    const taken = { bytes: this.#body, trailers: this.#trailers };
+    this.#body = new HeldBytes(this.#memory);
+    this.#trailers = undefined;
+    return taken;
   }
 
   drop(): void {

@@ -14,11 +14,13 @@ import { callStatus } from '../../../../http/headers/grpc-outcome.js';
 import { isGrpcRequest } from '../../../../http/headers/grpc-reply.js';
 import { setGrpcTimeout } from '../../../../http/headers/grpc-timeout.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
+import type { InternalRedirects } from '../../../../http/routing/actions/internal-redirects.js';
 import type { MirrorPolicy } from '../../../../http/routing/actions/mirror-policy.js';
 import { type Route, RouteKind } from '../../../../http/routing/actions/route.js';
 import type { HashPolicy } from '../../../../http/routing/hashing/hash-policy.js';
 import type { RetryPolicy } from '../../../../http/routing/retries/retry-policy.js';
 import { RetryReset } from '../../../../http/routing/retries/retry-state.js';
+import { becomesGet } from '../../../../http/streams/followed-redirects.js';
 import { acceptsTunnel } from '../../../../http/streams/upgrade.js';
 import type { RequestTrace } from '../../../../http/tracing/request-trace.js';
 import { Deadline } from '../../../../io/time/deadline.js';
@@ -39,6 +41,7 @@ import {
   countHostReset,
   countHostResponse,
   countHostTimeout,
+  countRedirect,
   countRetriedResponse,
 } from '../../../../upstream/connections/host-outcomes.js';
 import type { RequestPool } from '../../../../upstream/connections/http-pool.js';
@@ -146,6 +149,8 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   #requestCounts: RequestCounts | undefined;
   /** Copies of this request get its body. */
   #isMirrored = false;
+  /** Redirects of hosts that can be followed: the request is kept for them. */
+  #redirects: InternalRedirects | undefined;
   /** Of the current or last try of a traced request. */
   #span: TrySpan | undefined;
 
@@ -195,10 +200,10 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   decodeData(offset: number, length: number, endStream: boolean): void {
     if (!this.#isActive) return;
     if (this.#isMirrored) this.#mirrorData(offset, length, endStream);
-    const mayRetry = this.#retries.isEnabled && !this.#hasResponse;
-    if (mayRetry && this.#request.bytes + length > this.#retryBufferLimit) this.#abandonRetries();
+    const mayRepeat = this.#mayRepeat && !this.#hasResponse;
+    if (mayRepeat && this.#request.bytes + length > this.#retryBufferLimit) this.#abandonRetries();
     const { encoder, isRunning } = this.#try;
-    if (!isRunning || (mayRetry && this.#retries.isEnabled)) {
+    if (!isRunning || (mayRepeat && this.#mayRepeat)) {
       if (!this.#request.keepBody(offset, length)) {
         // A running try can continue without the option to retry.
         if (!isRunning) return this.#stream.sendLocalReply(NO_ROOM);
@@ -223,7 +228,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (!this.#isActive) return;
     if (this.#isMirrored) this.#mirrorData(0, 0, true);
     const { encoder, isRunning } = this.#try;
-    if (!isRunning || this.#retries.isEnabled) {
+    if (!isRunning || this.#mayRepeat) {
       if (!this.#request.keepTrailers(trailers)) return this.#stream.sendLocalReply(NO_ROOM);
     }
     this.#requestCompleted();
@@ -233,6 +238,11 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
 
   get heldBytes(): number {
     return this.#request.bytes;
+  }
+
+  /** Another try or a redirect may need the request again. */
+  get #mayRepeat(): boolean {
+    return this.#retries.isEnabled || this.#redirects !== undefined;
   }
 
   get #retryBufferLimit(): number {
@@ -246,6 +256,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   #abandonRetries(): void {
     this.#cluster.stats.increment(ClusterStats.at.retry_or_shadow_abandoned);
     this.#retries.disable();
+    this.#redirects = undefined;
     if (this.#try.isRunning) this.#request.dropBody();
   }
 
@@ -328,7 +339,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     // The client would notice a second try.
     this.#retries.disable();
     this.#retries.end();
-    this.#request.dropBody();
+    if (!this.#mayRepeat) this.#request.dropBody();
     if (this.#stream.passesInformational) this.#stream.encodeInformational(headers);
   }
 
@@ -346,6 +357,8 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
       this.#abandonTry(endStream);
       return this.#backOff();
     }
+    const redirects = this.#route.internalRedirects;
+    if (redirects?.handles(status) && this.#isRedirected(headers, endStream)) return;
     if (this.#isGrpc) this.#awaitsCallStatus = countHostCallHead(host, headers, endStream);
     else countHostResponse(host, headers);
     this.#hasResponse = true;
@@ -362,6 +375,23 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (this.#isTunnel) this.#deadline.clear();
     if (endStream) this.#responseCompleted(now);
     this.#stream.encodeHeaders(headers, endStream);
+  }
+
+  /** Follows an internal redirect. Returns false if the client gets it instead. */
+  #isRedirected(headers: HeaderBlock, endStream: boolean): boolean {
+    const { stats } = this.#cluster;
+    const isPossible = this.#redirects !== undefined && this.#request.isComplete;
+    if (!isPossible || !this.#stream.redirect(this.#redirects!, headers)) {
+      stats.increment(ClusterStats.at.upstream_internal_redirect_failed_total);
+      return false;
+    }
+    stats.increment(ClusterStats.at.upstream_internal_redirect_succeeded_total);
+    countRedirect(this.#try.host!, headers);
+    this.#abandonTry(endStream);
+    if (becomesGet(this.#request.headers, headers.status)) this.#request.drop();
+    const body = this.#request.take();
+    this.#guard(() => this.#stream.restart(headers, body));
+    return true;
   }
 
   tryReceived(offset: number, length: number, endStream: boolean): void {
@@ -524,7 +554,8 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     // After the route's changes, which may add retry headers.
     this.#retries.begin(route.retryPolicy ?? this.#options.defaultRetries, headers);
     // A retry needs the head in a later turn.
-    if (this.#retries.isEnabled && !headers.retain()) return this.#stream.sendLocalReply(NO_ROOM);
+    this.#redirects = this.#stream.isUpgrade ? undefined : route.internalRedirects;
+    if (this.#mayRepeat && !headers.retain()) return this.#stream.sendLocalReply(NO_ROOM);
     if (endStream) this.#startTimeout();
     // An upgrade request sends nothing more before its response.
     else if (this.#stream.isUpgrade && timeouts.timeoutMs > 0) this.#deadline.set(timeouts.timeoutMs);
@@ -640,7 +671,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     const { info, isUpgrade } = this.#stream;
     if (this.#request.isComplete) info.lastUpstreamTxMs = this.#try.startMs;
     const isUnderWay = this.#request.sendTo(encoder, this.#try, isUpgrade);
-    if (!this.#retries.isEnabled) this.#request.dropBody();
+    if (!this.#mayRepeat) this.#request.dropBody();
     if (isUnderWay) this.#stream.resumeRequest(Pause.NoConnection);
   }
 
