@@ -6,6 +6,7 @@ import type {
   VhRateLimitsOptions,
 } from '../../../../config/generated/api.js';
 import { byteText, entryText, type HeaderBlock, type StreamControl } from '../../../sdk.js';
+import { DynamicLimits, hasWildcard } from './dynamic-limits.js';
 import { Limit } from './limit.js';
 
 const NONE: readonly Limit[] = [];
@@ -15,6 +16,8 @@ export class DescriptorLimits {
   readonly #virtualHostMode: VhRateLimitsOptions;
   /** Keys: descriptorText(). */
   readonly #limits: ReadonlyMap<string, Limit>;
+
+  readonly #dynamic: DynamicLimits | undefined;
 
   /** Returns undefined if there are no descriptors. `place`: see LimitRules. */
   static of(config: LocalRateLimit, place: string): DescriptorLimits | undefined {
@@ -26,11 +29,14 @@ export class DescriptorLimits {
     this.#stage = config.stage ?? 0;
     this.#virtualHostMode = config.vh_rate_limits ?? 'OVERRIDE';
     this.#limits = new Map(
-      config.descriptors!.map((descriptor) => {
-        const text = descriptorText(descriptor);
-        return [text, new Limit(descriptor.token_bucket!, [place, text], isPerConnection, descriptor.shadow_mode)];
-      }),
+      config
+        .descriptors!.filter((descriptor) => !hasWildcard(descriptor))
+        .map((descriptor) => {
+          const text = descriptorText(descriptor);
+          return [text, new Limit(descriptor.token_bucket!, [place, text], isPerConnection, descriptor.shadow_mode)];
+        }),
     );
+    this.#dynamic = DynamicLimits.of(config, place);
   }
 
   /** Returns the limits of this request, the slowest first: when it is exhausted, no token of the others was taken. */
@@ -41,7 +47,7 @@ export class DescriptorLimits {
     const request = { headers, info: stream.info, clusterName };
     const found = new Set<Limit>();
     for (const text of rateLimits.descriptors(this.#stage, this.#virtualHostMode, request)) {
-      const limit = this.#limits.get(text);
+      const limit = this.#limits.get(text) ?? this.#dynamic?.limitFor(text);
       if (limit !== undefined) found.add(limit);
     }
     return [...found].sort((one, other) => one.tokensPerSecond - other.tokensPerSecond);

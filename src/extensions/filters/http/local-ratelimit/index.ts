@@ -14,7 +14,6 @@ import { descriptorText } from './descriptors.js';
 import { LocalRateLimitFilter } from './local-ratelimit-filter.js';
 import { compileHeaders, LimitRules } from './rules.js';
 
-const NO_WILDCARDS = 'a descriptor entry matches one value';
 const MIN_FILL_INTERVAL_MS = 50;
 
 export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
@@ -40,7 +39,7 @@ export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
       always_consume_default_token_bucket: true,
       local_cluster_rate_limit: refused('the limit applies to this process: divide it by the number of processes'),
       rate_limits: refused('set rate_limits of the routes or virtual hosts'),
-      max_dynamic_descriptors: refused(NO_WILDCARDS),
+      max_dynamic_descriptors: true,
       enable_retry_after_header: true,
     },
     'envoy.extensions.common.ratelimit.v3.LocalRateLimitDescriptor': obeyed('entries', 'token_bucket', 'shadow_mode'),
@@ -54,9 +53,6 @@ export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
     checkInterval(limit.token_bucket, '', report);
     const seen = new Set<string>();
     limit.descriptors?.forEach((descriptor, index) => {
-      descriptor.entries?.forEach(({ value }, at) => {
-        if (!value) report(`descriptors[${index}].entries[${at}].value`, `it must be set: ${NO_WILDCARDS}`);
-      });
       const text = descriptorText(descriptor);
       if (seen.has(text)) report(`descriptors[${index}]`, 'another descriptor has the same entries');
       seen.add(text);
