@@ -441,6 +441,7 @@ async function buildWorker(): Promise<FakeTransport> {
     scripts,
     routeCounts,
     routes: new RouteTables({ clusters, runtime: thread.runtime, routeCounts }, ports.port(ON_DEMAND_PORT)),
+    secrets: { generic: () => ({ value: '' }) },
     serverHealth: { isFailing: false, isFailRequested: false },
     accessLogFiles: new AccessLogFiles(),
     extensions,

@@ -5,7 +5,15 @@ import type { AccessLogger } from '../access-log/access-logger.js';
 import type { AccessLogFiles } from '../access-log/files/file-log.js';
 import type { ChainNames } from '../access-log/stream/stream-info.js';
 import type { Extension } from '../config/catalog/extension.js';
-import type { Any, HttpConnectionManager, HttpFilter, Node, Rds, ScopedRoutes } from '../config/generated/api.js';
+import type {
+  Any,
+  HttpConnectionManager,
+  HttpFilter,
+  Node,
+  Rds,
+  ScopedRoutes,
+  SdsSecretConfig,
+} from '../config/generated/api.js';
 import type { CheckedMessage } from '../config/load/check-in-thread.js';
 import type { HttpFilterFactory, TerminalFilterFactory } from '../http/filters/filter.js';
 import type { LocalIdentity } from '../http/headers/edge/forwarding-headers.js';
@@ -229,6 +237,7 @@ export interface PrimaryFilterContext {
   readonly routes: PrimaryRoutes;
   readonly filterConfigs: PrimaryFilterConfigs;
   readonly scripts: PrimaryScripts;
+  readonly secrets: PrimarySecrets;
   /**
    * Keeps the listener warming until ready() of the result is called. `name` is shown by /init_dump. `isLocal`: only files of
    * this machine are needed, so that this takes a moment.
@@ -277,6 +286,17 @@ export interface PrimaryScripts {
    * a BatonError CONFIG_INVALID if the bootstrap does not register the module.
    */
   use(module: string, kind: ScriptKind, config: unknown): PrimaryPart;
+}
+
+/** Generic secrets, on the primary. */
+export interface PrimarySecrets {
+  /** Returns why the secret cannot be used; undefined when it can, perhaps after it has arrived. */
+  problem(config: SdsSecretConfig): string | undefined;
+  /**
+   * Makes the secrets available to workers until the part is closed. `waitFor` adds init targets for those that have not arrived.
+   * Throws a BatonError for a secret that cannot be used.
+   */
+  use(configs: Iterable<SdsSecretConfig>, waitFor?: PrimaryFilterContext['waitFor']): PrimaryPart;
 }
 
 /** The filters of a chain that routes can configure, in order. */
@@ -363,6 +383,7 @@ export interface WorkerContext extends UpstreamThread {
   readonly routeCounts: { of(prefix: string): RouteCounts | undefined };
   readonly filterConfigs: WorkerFilterConfigs;
   readonly scripts: WorkerScripts;
+  readonly secrets: WorkerSecrets;
   /** Whether health checks must fail now (POST /healthcheck/fail). Changes at any time: read it for each use. */
   readonly serverHealth: { readonly isFailing: boolean; readonly isFailRequested: boolean };
   /** Returns the scope `prefix`. Throws if scopes() of the extension did not list it. */
@@ -379,6 +400,17 @@ export interface WorkerContext extends UpstreamThread {
 export interface WorkerRoutes {
   rds(rds: Rds, filters: RouteFilters): RouteSource;
   scoped(scoped: ScopedRoutes, filters: RouteFilters): ScopedRouteSource;
+}
+
+/** Generic secrets, on a worker. */
+export interface WorkerSecrets {
+  /** Returns a handle of a secret that secrets() of the extension lists. It always has the current value. */
+  generic(config: SdsSecretConfig): GenericSecret;
+}
+
+export interface GenericSecret {
+  /** One character for each byte; '' when the secret has not arrived. Equal values are the same string. */
+  readonly value: string;
 }
 
 /** The modules of scripts, on a worker. */

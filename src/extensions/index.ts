@@ -31,6 +31,7 @@ import { healthCheck } from './filters/http/health-check/index.js';
 import { jwtAuthn } from './filters/http/jwt-authn/index.js';
 import { localRateLimit } from './filters/http/local-ratelimit/index.js';
 import { lua } from './filters/http/lua/index.js';
+import { oauth2 } from './filters/http/oauth2/index.js';
 import { onDemand } from './filters/http/on-demand/index.js';
 import { rbac } from './filters/http/rbac/index.js';
 import { router } from './filters/http/router/index.js';
@@ -106,6 +107,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   jwtAuthn,
   localRateLimit,
   lua,
+  oauth2,
   onDemand,
   rbac,
   router,

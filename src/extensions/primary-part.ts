@@ -15,12 +15,30 @@ export function createPart(
   config: Any,
   context: PrimaryFilterContext,
 ): PrimaryPart | undefined {
-  const part = callExtension('createOnPrimary', extension.name, () => extension.createOnPrimary?.(config, context));
-  if (part === undefined) return undefined;
+  const secrets = useSecrets(extension, config, context);
+  let part: PrimaryPart | undefined;
+  try {
+    part = callExtension('createOnPrimary', extension.name, () => extension.createOnPrimary?.(config, context));
+  } catch (error) {
+    secrets?.close();
+    throw error;
+  }
+  if (part === undefined) return secrets;
+  const own = part;
   return {
-    close: () => closePart(part, extension.name),
-    prepareRoutes: (routes) => part.prepareRoutes?.(routes) ?? (() => {}),
+    close: () => {
+      closePart(own, extension.name);
+      secrets?.close();
+    },
+    prepareRoutes: (routes) => own.prepareRoutes?.(routes) ?? (() => {}),
   };
+}
+
+/** Makes the secrets that the configuration names available to workers. */
+function useSecrets(extension: HttpFilterExtension, config: Any, context: PrimaryFilterContext) {
+  if (extension.secrets === undefined) return undefined;
+  const named = callExtension('secrets', extension.name, () => [...extension.secrets!(config)]);
+  return named.length === 0 ? undefined : context.secrets.use(named, context.waitFor);
 }
 
 /** Closes a part of the extension `name`; logs what it throws. */

@@ -28,6 +28,7 @@ export type {
   AccessLoggerExtension,
   ChainIdentity,
   EndpointAnswer,
+  GenericSecret,
   HttpChain,
   HttpChainContext,
   HttpFilterExtension,
@@ -83,6 +84,8 @@ export {
 } from '../http/filters/filter.js';
 export { entryText } from '../http/routing/actions/rate-limits.js';
 export { type Route, RouteKind } from '../http/routing/actions/route.js';
+export { RetryPolicy } from '../http/routing/retries/retry-policy.js';
+export { RetryDecision, RetryReset, RetryState } from '../http/routing/retries/retry-state.js';
 export type { HostWaiter, MissingHost } from '../http/routing/tables/on-demand-hosts.js';
 export { Runtime, type RuntimeDouble, type RuntimeFlag, type RuntimeFraction } from '../runtime/runtime.js';
 
@@ -242,11 +245,14 @@ export {
 } from '../upstream/http-calls/http-call.js';
 export { HttpService } from '../upstream/http-calls/http-service.js';
 export { type HttpTarget, httpTarget } from '../upstream/http-calls/http-uri.js';
+export { CallFailure } from '../upstream/http-calls/outgoing-call.js';
+export { LimitKind } from '../upstream/limits.js';
 
 // ── The thread: log, memory, clock, timers, addresses ────────────────────────────────────────────────────────────────
 
 export { errorName } from '../common/errors/errno.js';
 export { loadNative } from '../common/package/native-code.js';
+export { Priority } from '../common/priority.js';
 export { ProtobufWriter } from '../common/protobuf-writer.js';
 export type { Random } from '../common/random.js';
 export { MAX_TIMER_MS } from '../common/time/max-timer.js';

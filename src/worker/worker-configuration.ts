@@ -21,9 +21,11 @@ import { SharedTokenBuckets } from '../upstream/shared-token-buckets.js';
 import type { UpstreamThread } from '../upstream/upstream-thread.js';
 import { callsOf, timersOf } from './extensions/extension-thread.js';
 import { FilterConfigs } from './extensions/filter-configs.js';
+import { GenericSecrets } from './extensions/generic-secrets.js';
 import type { WorkerPorts } from './extensions/worker-ports.js';
 import { WorkerListeners } from './listeners/worker-listeners.js';
 import type { FromWorker, ListenerSnapshot, Snapshot, WorkerStart } from './messages/messages.js';
+import { SECRETS_PORT } from './messages/published-secrets.js';
 import { ServerHealth } from './messages/server-health.js';
 import { ON_DEMAND_PORT } from './routes/awaited-hosts.js';
 import { RouteTables } from './routes/route-tables.js';
@@ -75,6 +77,7 @@ export class WorkerConfiguration {
       routeCounts: this.#routeCounts,
       filterConfigs: this.#filterConfigs,
       scripts: this.scripts,
+      secrets: new GenericSecrets(ports.port(SECRETS_PORT)),
       accessLogFiles,
       extensions,
       headerBlocks: headerBlocks(thread.memory),

@@ -1,6 +1,6 @@
 // The catalog of extensions: the contract between the configuration loader and the higher rooms that implement extensions.
 
-import type { Any } from '../generated/api.js';
+import type { Any, SdsSecretConfig } from '../generated/api.js';
 import type { ImplementedTable } from '../implemented/table.js';
 import { messageNameOf } from '../schema/message-name.js';
 
@@ -43,6 +43,11 @@ export interface Extension<C = Any> {
    * `http_service.server_uri.cluster`. A missing cluster is refused, unless a management server may add it.
    */
   clusters?(config: C): Iterable<readonly [path: string, name: string | undefined]>;
+  /**
+   * Returns the generic secrets that `config`, any of the messages of `typeUrls` of an HTTP filter, names. Workers have their values
+   * in WorkerContext.secrets. A missing one of the bootstrap is refused.
+   */
+  secrets?(config: C): Iterable<SdsSecretConfig>;
 }
 
 /** All extensions of this build, by type URL and by category and name. */

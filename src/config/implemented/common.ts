@@ -113,14 +113,8 @@ export const COMMON: ImplementedTable = {
     skip_envoy_headers: true,
   },
   'envoy.config.core.v3.RetryPolicy': {
-    retry_back_off: true,
-    ...notImplemented(
-      'num_retries',
-      'retry_on',
-      'retry_priority',
-      'retry_host_predicate',
-      'host_selection_retry_max_attempts',
-    ),
+    ...obeyed('retry_back_off', 'num_retries', 'retry_on'),
+    ...notImplemented('retry_priority', 'retry_host_predicate', 'host_selection_retry_max_attempts'),
   },
   'envoy.config.core.v3.BackoffStrategy': obeyed('base_interval', 'max_interval'),
   'envoy.config.core.v3.GrpcService.GoogleGrpc': {

@@ -1,11 +1,11 @@
-// Implemented fields of secrets: certificates with their keys, rules for the certificates of peers, and keys of session tickets.
+// Implemented fields of secrets: certificates with their keys, rules for the certificates of peers, keys of session tickets, and
+// secrets of filters.
 
 import { accepted, byValue, type ImplementedTable, refused } from './table.js';
 
 const TLS = 'envoy.extensions.transport_sockets.tls.v3';
 
 const VERSIONS = byValue({ TLS_AUTO: true, TLSv1_0: true, TLSv1_1: true, TLSv1_2: true, TLSv1_3: true });
-const UNUSED = 'no part of Baton uses such secrets; in Envoy only filters that name one do';
 const PROVIDERS = 'certificates come from files or from the configuration itself';
 
 export const SECRET: ImplementedTable = {
@@ -65,7 +65,11 @@ export const SECRET: ImplementedTable = {
     tls_certificate: true,
     session_ticket_keys: true,
     validation_context: true,
-    generic_secret: accepted(UNUSED),
+    generic_secret: true,
   },
-  [`${TLS}.GenericSecret`]: { secret: accepted(UNUSED), secrets: accepted(UNUSED) },
+  [`${TLS}.SdsSecretConfig`]: { name: true, sds_config: true },
+  [`${TLS}.GenericSecret`]: {
+    secret: true,
+    secrets: accepted('the filters that Baton has use only secret'),
+  },
 };

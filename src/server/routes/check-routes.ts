@@ -8,9 +8,10 @@ import { messageWithoutSecrets } from '../../config/text/secrets.js';
 import type { RouteFilters } from '../../extensions/factories.js';
 import { findRouteMistakesInSteps } from '../../http/routing/tables/route-mistakes.js';
 import type { RouteFilter } from '../../http/routing/tables/route-table.js';
+import type { RoutesContext } from './routes-context.js';
 
-/** See RoutesContext.clusterProblem. */
-export type ClusterProblem = (name: string) => string | undefined;
+/** What routes may name. */
+export type RouteNames = Pick<RoutesContext, 'clusterProblem' | 'secrets'>;
 
 /**
  * Returns all problems of `config` for chains with these filters; '' when it can be used.
@@ -19,29 +20,31 @@ export type ClusterProblem = (name: string) => string | undefined;
 export function routeProblems(
   config: RouteConfiguration,
   chains: Iterable<RouteFilters>,
-  clusterProblem: ClusterProblem,
+  context: RouteNames,
   validatesClusters: boolean,
 ): string {
-  return runSync(routeProblemsInSteps(config, chains, clusterProblem, validatesClusters));
+  return runSync(routeProblemsInSteps(config, chains, context, validatesClusters));
 }
 
 /** Does the same, some routes in each step. */
 export function* routeProblemsInSteps(
   config: RouteConfiguration,
   chains: Iterable<RouteFilters>,
-  clusterProblem: ClusterProblem,
+  context: RouteNames,
   validatesClusters: boolean,
 ): Generator<void, string> {
   const problems = new Set<string>();
   const checksClusters = config.validate_clusters ?? validatesClusters;
   const checkCluster = (name: string): void => {
-    const problem = checksClusters ? clusterProblem(name) : undefined;
+    const problem = checksClusters ? context.clusterProblem(name) : undefined;
     if (problem !== undefined) problems.add(problem);
   };
   const report = (mistake: unknown): void => {
     for (const error of Mistakes.of(mistake)) problems.add(describeMistake(config, error));
   };
   for (const filters of distinctChains(chains)) yield* findRouteMistakesInSteps(config, filters, report, checkCluster);
+  const secretProblem = problems.size === 0 ? context.secrets.problem(config) : undefined;
+  if (secretProblem !== undefined) problems.add(secretProblem);
   return [...problems].map((problem) => describe(config, problem)).join('; ');
 }
 

@@ -83,8 +83,9 @@ export class PrimaryRouteSet implements PrimaryRoutes {
     return inline === undefined ? EMPTY_PART : this.#useInline(inline, user);
   }
 
-  #useInline(config: RouteConfiguration, { filters }: RouteUser): PrimaryPart {
+  #useInline(config: RouteConfiguration, { filters, waitFor }: RouteUser): PrimaryPart {
     this.#check(config, filters);
+    let secrets = this.#context.secrets.use([config], waitFor);
     const routes = { config, since: new Date() };
     const stats = new HeldRouteStats(this.#context);
     stats.add([config]);
@@ -93,12 +94,16 @@ export class PrimaryRouteSet implements PrimaryRoutes {
       close: () => {
         this.#inline.delete(routes);
         stats.close();
+        secrets.close();
       },
       prepareRoutes: (manager) => {
         const other = ownRoutes(manager) ?? {};
         this.#check(other, filters);
         stats.add([other]);
         return () => {
+          const former = secrets;
+          secrets = this.#context.secrets.use([other]);
+          former.close();
           routes.config = other;
           routes.since = new Date();
           // The caller publishes the routes in this turn.
@@ -109,7 +114,7 @@ export class PrimaryRouteSet implements PrimaryRoutes {
   }
 
   #check(config: RouteConfiguration, filters: RouteFilters): void {
-    const problems = routeProblems(config, [filters], (name) => this.#context.clusterProblem(name), true);
+    const problems = routeProblems(config, [filters], this.#context, true);
     if (problems !== '') throw new BatonError('CONFIG_INVALID', problems);
   }
 

@@ -11,6 +11,7 @@ import { LayeredRuntime } from '../../runtime/layered-runtime.js';
 import { SCRIPTS_PORT } from '../../scripts/published.js';
 import type { ReadScript } from '../../scripts/reading/task.js';
 import { RuntimeStats } from '../../stats/layouts/runtime.js';
+import { SECRETS_PORT } from '../../worker/messages/published-secrets.js';
 import { ON_DEMAND_PORT } from '../../worker/routes/awaited-hosts.js';
 import { ServerConfigSources } from '../../xds/config-sources.js';
 import type { DynamicOptions } from '../../xds/reading/settings.js';
@@ -29,9 +30,11 @@ import { DrainingClusters } from '../reload/draining-clusters.js';
 import { reloadParts } from '../reload/reload-parts.js';
 import type { NamedSources } from '../reload/sources-in-use.js';
 import { PrimaryRouteSet } from '../routes/primary-route-set.js';
+import { RouteSecrets } from '../routes/route-secrets.js';
 import { RtdsLayers } from '../runtime/rtds-layers.js';
 import { RuntimePublication } from '../runtime/runtime-publication.js';
 import { ScriptSet } from '../scripts/script-set.js';
+import { GenericSecrets } from '../secrets/generic-secrets.js';
 import { SecretSet } from '../secrets/secret-set.js';
 import type { StartSteps } from '../start/start-up.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
@@ -105,10 +108,16 @@ export class RunningConfiguration {
     const publish = (parts: SnapshotParts) => this.#publish(parts);
     this.clusterDiscovery = new ClusterDiscovery(this.clusters, store);
     this.filterConfigs = new FilterConfigSet({ sources: this.#sources, store, scopes, publish });
+    const secrets = new GenericSecrets(
+      this.secrets,
+      ports.port(SECRETS_PORT),
+      bootstrap.static_resources?.secrets ?? [],
+    );
     this.routes = new PrimaryRouteSet({
       sources: this.#sources,
       store,
       scopes,
+      secrets: new RouteSecrets(extensions, secrets),
       clusterProblem: (name) => this.clusters.routeProblem(name),
       publish,
       whenApplied: (callback) => primary.snapshots.whenApplied(callback),
@@ -116,7 +125,10 @@ export class RunningConfiguration {
     });
     this.scripts = new ScriptSet(bootstrap, scripts, ports.port(SCRIPTS_PORT), store);
     const { filterConfigs, routes } = this;
-    this.#parts = new FilterParts(extensions, ports, serveEndpoint, { routes, filterConfigs, scripts: this.scripts });
+    this.#parts = new FilterParts(extensions, ports, serveEndpoint, {
+      ...{ routes, filterConfigs, secrets },
+      scripts: this.scripts,
+    });
     this.listeners = new ListenerSet(primary, this.#parts, draining, publish);
     this.#drainingClusters = new DrainingClusters(this.clusters, this.listeners.draining, (names) => {
       this.clusterDiscovery.staticsRemoved(names);

@@ -11,7 +11,7 @@ import type {
   TlsSessionTicketKeys,
 } from '../../config/generated/api.js';
 import { combinedValidation, validationMistake } from '../validation.js';
-import type { SecretKind } from './secret-discovery.js';
+import type { SecretKind, TlsSecretKind } from './secret-discovery.js';
 
 export interface TlsSecrets {
   readonly certificates: readonly TlsCertificate[];
@@ -33,7 +33,7 @@ export interface SecretConfig {
 /** A secret that a context names. */
 export interface NamedSecret {
   readonly config: SdsSecretConfig;
-  readonly kind: SecretKind;
+  readonly kind: TlsSecretKind;
 }
 
 /** Where secrets are in a configuration, for messages. */

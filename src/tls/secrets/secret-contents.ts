@@ -86,6 +86,11 @@ function mapSources(secret: Secret, kind: SecretKind, map: (source: DataSource, 
       session_ticket_keys: { keys: keys.map((key, index) => map(key, `session_ticket_keys.keys[${index}]`)) },
     };
   }
+  if (kind === 'generic_secret') {
+    const { secret: source } = partOf(secret, kind);
+    const generic = source === undefined ? {} : { secret: map(source, 'generic_secret.secret') };
+    return { ...secret, generic_secret: generic };
+  }
   const part: { [field: string]: unknown } = { ...partOf(secret, kind) };
   for (const field of SOURCES[kind]) {
     const source = part[field] as DataSource | undefined;

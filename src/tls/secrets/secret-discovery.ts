@@ -1,9 +1,12 @@
-// The interface between TLS contexts and the sources that deliver their secrets (SDS).
+// The interface between TLS contexts and other users of secrets, and the sources that deliver them (SDS).
 
 import type { SdsSecretConfig, Secret } from '../../config/generated/api.js';
 
-/** The part of a secret that a context uses. */
-export type SecretKind = 'tls_certificate' | 'validation_context' | 'session_ticket_keys';
+/** The part of a secret that a TLS context uses. */
+export type TlsSecretKind = 'tls_certificate' | 'validation_context' | 'session_ticket_keys';
+
+/** The part of a secret that its users have in common. */
+export type SecretKind = TlsSecretKind | 'generic_secret';
 
 /** A context with another version of a secret, before it is used. The owner calls one of the methods, once. */
 export interface PreparedContext {

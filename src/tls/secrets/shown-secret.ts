@@ -5,9 +5,12 @@ import { holdsPrivateKey, REDACTED } from '../../config/text/credentials.js';
 
 const REDACTED_BYTES = Buffer.from(REDACTED).toString('base64');
 
-/** Returns the secret without private keys, passwords and ticket keys. */
+/** Returns the secret without private keys, passwords, ticket keys and generic secrets. */
 export function shownSecret(secret: Secret): Secret {
   const { session_ticket_keys: tickets, tls_certificate: certificate, validation_context: validation } = secret;
+  const { generic_secret: generic } = secret;
+  if (generic !== undefined)
+    return { ...secret, generic_secret: generic.secret === undefined ? {} : { secret: redacted(generic.secret) } };
   if (tickets !== undefined) return { ...secret, session_ticket_keys: { keys: (tickets.keys ?? []).map(redacted) } };
   if (validation?.trusted_ca !== undefined)
     return { ...secret, validation_context: { ...validation, trusted_ca: withoutKey(validation.trusted_ca) } };

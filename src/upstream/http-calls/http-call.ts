@@ -32,8 +32,8 @@ export interface HttpCallEvents {
   /** Called when the response head has arrived. It is valid until this returns. */
   onHead?(headers: HeaderBlock): void;
   onAnswer(answer: HttpCallAnswer): void;
-  /** Called when there is no complete response; `reason` is for the log. */
-  onFailure(reason: string): void;
+  /** Called when there is no complete response; `reason` is for the log. Without `failure` no host was called, or its answer is too long. */
+  onFailure(reason: string, failure?: CallFailure): void;
 }
 
 export class HttpCall extends OutgoingCall {
@@ -109,7 +109,7 @@ export class HttpCall extends OutgoingCall {
   }
 
   protected failed(failure: CallFailure, detail: string): void {
-    this.#events.onFailure(failureText(failure, detail));
+    this.#events.onFailure(failureText(failure, detail), failure);
   }
 
   #answered(): void {

@@ -86,6 +86,7 @@ function start() {
       routes: { attach: unused },
       filterConfigs: set,
       scripts: { use: unused },
+      secrets: { problem: unused, use: unused },
     };
     const part = set.attach({ filter, chain, context });
     const seen: unknown[] = [];

@@ -3,8 +3,11 @@
 import { runSync } from '../../../src/common/time/next-turn.js';
 import type { RouteConfiguration, ScopedRoutes, VirtualHost } from '../../../src/config/generated/api.js';
 import type { PrimaryPart, PrimaryPort, RouteFilters } from '../../../src/extensions/factories.js';
+import { EXTENSIONS } from '../../../src/extensions/index.js';
+import { ExtensionRegistry } from '../../../src/extensions/registry.js';
 import { InitManager } from '../../../src/server/init/init-manager.js';
 import { PrimaryRouteSet } from '../../../src/server/routes/primary-route-set.js';
+import { RouteSecrets } from '../../../src/server/routes/route-secrets.js';
 import type { SnapshotParts } from '../../../src/server/workers/snapshots.js';
 import { WorkerScopes } from '../../../src/server/workers/worker-scopes.js';
 import { StatsStore } from '../../../src/stats/store.js';
@@ -61,6 +64,10 @@ export class RoutesFixture {
     scopes: new WorkerScopes(this.store),
     whenApplied: (callback) => callback(),
     onDemand: this.port,
+    secrets: new RouteSecrets(new ExtensionRegistry(EXTENSIONS), {
+      problem: () => undefined,
+      use: () => ({ close() {} }),
+    }),
     clusterProblem: (name) => (this.clusters.has(name) ? undefined : `unknown cluster '${name}'`),
     publish: (parts) => this.published.push(parts),
     sources: {

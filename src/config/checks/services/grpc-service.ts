@@ -20,6 +20,10 @@ export function checkManagementService(service: GrpcService | undefined, path: s
       report(`${path}.initial_metadata[${index}].value`, 'operators (%…%) are not implemented for management servers');
   });
   if (service?.timeout !== undefined) report(`${path}.timeout`, 'streams of management servers have no timeout');
+  for (const field of ['num_retries', 'retry_on'] as const) {
+    if (service?.envoy_grpc?.retry_policy?.[field] !== undefined)
+      report(`${path}.envoy_grpc.retry_policy.${field}`, 'streams of management servers are opened again without end');
+  }
   const { base_interval: base, max_interval: max } = service?.envoy_grpc?.retry_policy?.retry_back_off ?? {};
   if (base !== undefined && max !== undefined && durationMs(max) < durationMs(base)) {
     const place = `${path}.envoy_grpc.retry_policy.retry_back_off.max_interval`;

@@ -31,10 +31,6 @@ const COMMON: ImplementedTable = {
     validation_context_certificate_provider: refused(PROVIDERS),
     validation_context_certificate_provider_instance: refused(PROVIDERS),
   },
-  [`${TLS}.SdsSecretConfig`]: {
-    name: true,
-    sds_config: true,
-  },
 };
 
 export const DOWNSTREAM_FIELDS: ImplementedTable = {

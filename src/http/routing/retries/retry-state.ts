@@ -43,9 +43,9 @@ export class RetryState {
 
   /**
    * Starts with a request's policy and its retry headers, and removes these headers. They have already been removed from external requests
-   * at the edge.
+   * at the edge. Without headers: a request that Baton itself makes.
    */
-  begin(policy: RetryPolicy | undefined, headers: HeaderBlock): void {
+  begin(policy: RetryPolicy | undefined, headers: HeaderBlock | undefined): void {
     const effective = policy ?? NO_RETRIES;
     this.policy = effective;
     this.#conditions = effective.conditions;
@@ -54,6 +54,7 @@ export class RetryState {
     this.#resetMs = 0;
     this.#extraStatusCodes = NO_CODES;
     this.#extraHeaders = NO_NAMES;
+    if (headers === undefined) return;
     if (headers.mayHaveOneOf(ANY_CONSUMED)) this.#readRequest(headers);
     if (effective.requestHeaders !== undefined && !matchesAny(effective.requestHeaders, headers)) this.#conditions = 0;
   }

@@ -22,6 +22,7 @@ import type { Rejection, StepwiseUpdate, Subscription, Watcher } from '../../../
 import { routeProblems, routeProblemsInSteps } from '../check-routes.js';
 import { HeldRouteStats } from '../held-route-stats.js';
 import { ReloadCounts } from '../reload-counts.js';
+import { NO_SECRETS } from '../route-secrets.js';
 import type { RoutesContext } from '../routes-context.js';
 import { type ProviderUser, ProviderUsers } from './provider-users.js';
 import { RoutePublication } from './route-publication.js';
@@ -59,6 +60,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   /** The routes as last published. */
   #packed: PackedRoutes | undefined;
   #virtualHosts: VirtualHosts | undefined;
+  #secrets = NO_SECRETS;
   #isClosed = false;
 
   /** Subscribes. */
@@ -168,6 +170,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#subscription.close();
     this.#virtualHosts?.close();
     this.#publication.close();
+    this.#secrets.close();
     this.#counts.close();
   }
 
@@ -204,7 +207,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#resource = resource;
     if (!isChanged) return undefined;
     // Other virtual hosts may have arrived since.
-    this.#config = keepsSource ? withHosts(message, former.all) : message;
+    this.#setConfig(keepsSource ? withHosts(message, former.all) : message);
     this.#publication.publishNow();
     if (keepsSource) former.ownChanged();
     else this.#subscribeHosts(message.vhds?.config_source);
@@ -213,11 +216,18 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     return undefined;
   }
 
+  /** Workers receive secrets before the routes that use them. */
+  #setConfig(config: RouteConfiguration): void {
+    const secrets = this.#context.secrets.use([config]);
+    this.#secrets.close();
+    this.#secrets = secrets;
+    this.#config = config;
+  }
+
   /** Checks routes, and packs them for the workers. Returns their problems. */
   *#prepare(config: RouteConfiguration): Generator<void, string> {
     const before = this.#signatures;
-    const clusterProblem = (name: string) => this.#context.clusterProblem(name);
-    const problems = yield* routeProblemsInSteps(config, this.#users.filters(), clusterProblem, false);
+    const problems = yield* routeProblemsInSteps(config, this.#users.filters(), this.#context, false);
     if (problems === '') yield* packRoutesInSteps(config, this.#packed);
     // Chains added since may have filters that cannot use it.
     return this.#signatures === before ? problems : this.#problems(config, this.#users.filters());
@@ -238,7 +248,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
           this.#problems({ ...this.#resource!.message, virtual_hosts: [host] }, this.#users.filters()),
         own: () => this.#resource!.message.virtual_hosts ?? [],
         changed: (hosts) => {
-          this.#config = withHosts(this.#resource!.message, hosts);
+          this.#setConfig(withHosts(this.#resource!.message, hosts));
           this.#publication.schedule();
         },
         ready: () => this.#settle(),
@@ -252,7 +262,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   }
 
   #problems(config: RouteConfiguration, filters: Iterable<RouteFilters>): string {
-    return routeProblems(config, filters, (name) => this.#context.clusterProblem(name), false);
+    return routeProblems(config, filters, this.#context, false);
   }
 
   #settle(): void {

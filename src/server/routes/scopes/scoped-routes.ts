@@ -18,6 +18,7 @@ import { HeldRouteStats } from '../held-route-stats.js';
 import { type ProviderUser, ProviderUsers } from '../providers/provider-users.js';
 import type { RouteProviders } from '../providers/route-providers.js';
 import { ReloadCounts } from '../reload-counts.js';
+import { NO_SECRETS } from '../route-secrets.js';
 import type { RoutesContext } from '../routes-context.js';
 import { ScopeLeases } from './scope-leases.js';
 
@@ -65,6 +66,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   /** Undefined without a source. */
   #counts: ReloadCounts | undefined;
   #subscription: Subscription | undefined;
+  #secrets = NO_SECRETS;
   #hasAnswer = false;
 
   constructor(context: RoutesContext, providers: RouteProviders, options: ScopedRoutesOptions) {
@@ -174,6 +176,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     this.#context.publish({ removedRouteScopes: [this.key], removedRoutes: [...ownRoutes(this.#scopes).keys()] });
     this.#stats.close();
     this.#leases?.close();
+    this.#secrets.close();
     this.#counts?.close();
   }
 
@@ -206,6 +209,9 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     this.#counts?.reloaded();
     this.#counts?.extra.set(ScopedRoutesStats.at.all_scopes, next.size);
     this.#counts?.extra.set(ScopedRoutesStats.at.active_scopes, next.size);
+    const secrets = this.#context.secrets.use(ownRoutes(next).values());
+    this.#secrets.close();
+    this.#secrets = secrets;
     const known = ownRoutes(former);
     const routes = this.routeSnapshots.filter(({ id }) => !known.has(id));
     this.#stats.add(ownRoutes(next).values());
@@ -239,7 +245,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   }
 
   #problems(config: RouteConfiguration, filters: Iterable<RouteFilters>): string {
-    return routeProblems(config, filters, (name) => this.#context.clusterProblem(name), true);
+    return routeProblems(config, filters, this.#context, true);
   }
 
   /** Records the state for dumps; of several failures the first. */

@@ -37,7 +37,7 @@ export class Retries extends RetryState {
     this.#useRetry = useRetry;
   }
 
-  override begin(policy: RetryPolicy | undefined, headers: HeaderBlock): void {
+  override begin(policy: RetryPolicy | undefined, headers: HeaderBlock | undefined): void {
     super.begin(policy, headers);
     if (this.#previousHosts.length > 0) this.#previousHosts.length = 0;
   }
