@@ -18,6 +18,7 @@ import { connectGrpcBridge } from './filters/http/connect-grpc-bridge/index.js';
 import { cors } from './filters/http/cors/index.js';
 import { csrf } from './filters/http/csrf/index.js';
 import { decompressor } from './filters/http/decompressor/index.js';
+import { dynamicForwardProxy } from './filters/http/dynamic-forward-proxy/index.js';
 import { extAuthz } from './filters/http/ext-authz/index.js';
 import { fault } from './filters/http/fault/index.js';
 import { grpcHttp1Bridge } from './filters/http/grpc-http1-bridge/index.js';
@@ -51,6 +52,7 @@ import { networkLocalRateLimit } from './filters/network/local-ratelimit/index.j
 import { networkRbac } from './filters/network/rbac/index.js';
 import { networkScript } from './filters/network/script/index.js';
 import { sniCluster } from './filters/network/sni-cluster/index.js';
+import { sniDynamicForwardProxy } from './filters/network/sni-dynamic-forward-proxy/index.js';
 import { tcpProxy } from './filters/network/tcp-proxy/index.js';
 import { clusterProvided } from './load-balancing-policies/cluster-provided/index.js';
 import { leastRequest } from './load-balancing-policies/least-request/index.js';
@@ -94,6 +96,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   cors,
   csrf,
   decompressor,
+  dynamicForwardProxy,
   extAuthz,
   fault,
   grpcHttp1Bridge,
@@ -127,6 +130,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   networkRbac,
   networkScript,
   sniCluster,
+  sniDynamicForwardProxy,
   tcpProxy,
   clusterProvided,
   leastRequest,

@@ -1,7 +1,7 @@
 // Extensions without code of their own: a configuration may name them, but Baton does the same without them, or another room
 // reads their configuration.
 
-import { CLUSTER_TYPES, DNS_CLUSTER } from '../config/fields/discovery.js';
+import { CLUSTER_TYPES, DNS_CLUSTER, FORWARD_PROXY } from '../config/fields/discovery.js';
 import { CARES, PRESERVE_CASE, RESOLVER, RESOLVERS } from '../config/implemented/common.js';
 import {
   accepted,
@@ -71,6 +71,19 @@ export const NAMED: readonly NamedExtension[] = [
   },
   // The same as the values of `type` (config/fields/discovery.ts).
   ...Object.keys(CLUSTER_TYPES).map((name) => ({ category: 'envoy.clusters', name, typeUrls: [] }) as const),
+  {
+    category: 'envoy.clusters',
+    name: FORWARD_PROXY,
+    typeUrls: ['type.googleapis.com/envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig'],
+    implemented: {
+      'envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig': {
+        dns_cache_config: true,
+        sub_clusters_config: refused('the addresses of a name are one host: set dns_cache_config'),
+        allow_insecure_cluster_options: true,
+        allow_coalesced_connections: accepted('it permits to share connections between hosts, which Baton does not do'),
+      },
+    },
+  },
   {
     category: 'envoy.clusters',
     name: DNS_CLUSTER,

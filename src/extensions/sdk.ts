@@ -115,6 +115,8 @@ export {
   valueAt,
 } from '../http/routing/matching/value-rule.js';
 export { RequestMatch } from '../http/routing/tables/request-match.js';
+export { type ForwardProxy, forwardProxyOf } from '../upstream/requested-hosts/forward-proxy.js';
+export type { HostWaiter as NamedHostWaiter } from '../upstream/requested-hosts/requested-hosts.js';
 export { headerKey } from './header-key.js';
 
 // ── Access loggers ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -104,6 +104,8 @@ export class DownstreamConnection {
   handler: DownstreamHandler | undefined;
   /** The cluster that a network filter has selected for the TCP proxy; '' if none has. */
   clusterName = '';
+  /** The host, with port, that a network filter has determined for a dynamic forward proxy; '' if none has. */
+  requestedHost = '';
   /** The filter chain that it began with. */
   readonly chain: ConnectionChain;
   /** For the access log of the listener; undefined if it has none. The handler records here what it knows of the connection. */

@@ -60,6 +60,8 @@ export interface FilteredClient extends DownstreamProperties {
   readonly isClosed: boolean;
   /** Called before the TCP proxy at the end of the chain accepts the connection: it uses this cluster instead of its own. */
   setCluster(name: string): void;
+  /** Called like setCluster(): a dynamic forward proxy connects to this host, `name:port`. */
+  setRequestedHost(host: string): void;
   /** Adds a flag to the connection's entry in the access log of its listener. */
   addResponseFlag(flag: ResponseFlag): void;
   /** After FilterStatus.Stop: passes held bytes to the next filters, in a later turn. */

@@ -6,7 +6,7 @@
 import { callExtension } from '../common/errors/defects.js';
 import { durationMs } from '../common/time/duration.js';
 import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
-import { type DnsFields, discoveryType, dnsFields } from '../config/fields/discovery.js';
+import { type DnsFields, discoveryType, dnsFields, type HostSource } from '../config/fields/discovery.js';
 import {
   type HostProtocol,
   hostProtocol,
@@ -19,7 +19,6 @@ import type {
   CircuitBreakers,
   CircuitBreakers_Thresholds_RetryBudget,
   Cluster,
-  Cluster_DiscoveryType,
   Cluster_DnsLookupFamily,
   ClusterLoadAssignment,
   ConfigSource,
@@ -49,7 +48,7 @@ import { DEFAULT_RETRY_BUDGET, DEFAULT_THRESHOLDS, type RetryBudget, type Thresh
 import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from './load-balancer/health-parts.js';
 import { type LoadBalancerSpec, type LoadBalancingPolicies, loadBalancerSpec } from './load-balancer/policy.js';
 import { type OutlierSpec, outlierSpec } from './outliers/outlier-spec.js';
-import { type DestinationSpec, destinationSpec } from './requested-hosts/destination.js';
+import { type DestinationSpec, destinationSpec, type NameDestination } from './requested-hosts/destination.js';
 
 /** How the host that requests name determines their connections. */
 export interface RequestNames {
@@ -103,7 +102,7 @@ export interface ClusterSpec {
   readonly metadata: Metadata | undefined;
   /** LOGICAL_DNS: the only host is identified by its name, whatever address that resolves to. */
   readonly hasLogicalHost: boolean;
-  /** ORIGINAL_DST: where requests name their hosts; undefined: a load balancer picks. */
+  /** How requests name their hosts; undefined: a load balancer picks. */
   readonly destination: DestinationSpec | undefined;
   readonly connectTimeoutMs: number;
   /** High watermark of a connection's pending bytes. */
@@ -175,7 +174,7 @@ export interface DnsSettings {
 export interface DiscoverySpec {
   /** Of the cluster. */
   readonly name: string;
-  readonly type: Cluster_DiscoveryType;
+  readonly type: HostSource;
   readonly endpoints: readonly EndpointSpec[];
   /** For endpoints from EDS: those above are matched already. */
   readonly transports: TransportMatches;
@@ -197,6 +196,7 @@ export function clusterSpec(
   cluster: Cluster,
   policies: LoadBalancingPolicies,
   transports: readonly (ClusterTransport | null)[] = [null],
+  cache?: Pick<NameDestination, 'maxWaiting' | 'scope'>,
 ): ClusterSpec {
   const options = httpOptions(cluster);
   const common = options?.common_http_protocol_options ?? {};
@@ -208,7 +208,7 @@ export function clusterSpec(
     observabilityName: cluster.alt_stat_name || name,
     metadata: cluster.metadata,
     hasLogicalHost: discoveryType(cluster) === 'LOGICAL_DNS',
-    destination: discoveryType(cluster) === 'ORIGINAL_DST' ? destinationSpec(cluster) : undefined,
+    destination: destinationOf(cluster, transports, cache),
     connectTimeoutMs: durationMs(cluster.connect_timeout, 5000),
     perConnectionBufferLimit: bufferLimitBytes(cluster.per_connection_buffer_limit_bytes),
     maxRequestsPerConnection: common.max_requests_per_connection ?? cluster.max_requests_per_connection ?? 0,
@@ -236,6 +236,17 @@ export function clusterSpec(
     outliers: cluster.outlier_detection && outlierSpec(cluster.outlier_detection),
     transports,
   };
+}
+
+function destinationOf(
+  cluster: Cluster,
+  [transport]: readonly (ClusterTransport | null)[],
+  cache: Pick<NameDestination, 'maxWaiting' | 'scope'> | undefined,
+): DestinationSpec | undefined {
+  if (discoveryType(cluster) === 'ORIGINAL_DST') return destinationSpec(cluster);
+  if (cache === undefined) return undefined;
+  const { maxWaiting, scope } = cache;
+  return { kind: 'name', defaultPort: transport?.tls === undefined ? 80 : 443, maxWaiting, scope };
 }
 
 /** Returns the primary's part of a checked cluster configuration. */

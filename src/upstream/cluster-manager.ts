@@ -133,8 +133,8 @@ export class ClusterManager {
   }
 
   /** Called when the primary does not add a host that a thread has requested. */
-  hostRefused({ cluster, key }: HostRefusal): void {
-    this.#references.get(cluster)?.built?.requestedHosts?.settle(key);
+  hostRefused({ cluster, details, key }: HostRefusal): void {
+    this.#references.get(cluster)?.built?.requestedHosts?.settle(key, details);
   }
 
   /** Closes connections that have had no request for `idleMs`, in all clusters. */

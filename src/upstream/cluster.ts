@@ -9,6 +9,7 @@ import { addressText, decodeSockaddr } from '../io/addresses/address.js';
 import { type BufferLimits, bufferLimits } from '../io/transport/buffer-limits.js';
 import type { RuntimeFraction } from '../runtime/runtime.js';
 import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
+import { DnsCacheStats } from '../stats/layouts/dns-cache.js';
 import type { DynamicCounter, DynamicHistogram, Scope } from '../stats/thread-stats.js';
 import type { ClusterSpec } from './cluster-config.js';
 import type { ClusterSnapshot } from './cluster-snapshot.js';
@@ -25,10 +26,11 @@ import { HostSet } from './hosts/host-set.js';
 import { ClusterLimits, RuntimeThresholds } from './limits.js';
 import { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.js';
 import { HostMonitor, OutlierCounting } from './outliers/host-monitor.js';
-import { DestinationReader } from './requested-hosts/destination.js';
+import { AddressReader, type DestinationReader, type DestinationSpec } from './requested-hosts/destination.js';
+import { NameReader } from './requested-hosts/name-reader.js';
 import { RequestedHosts } from './requested-hosts/requested-hosts.js';
 import { ResponseStats } from './response-stats.js';
-import { HostWord } from './shared-words.js';
+import { ClusterWord, HostWord } from './shared-words.js';
 import type { UpstreamThread } from './upstream-thread.js';
 
 /** A host with its connections. */
@@ -96,12 +98,10 @@ export class Cluster implements PooledCluster {
     this.#hasFailing = snapshot.hosts.healthFlags.some(isFailing);
     this.#balancer = balancer;
     if (spec.destination === undefined) return;
-    const invalid = () => this.stats.increment(ClusterStats.at.original_dst_host_invalid);
-    this.#destinations = new DestinationReader(spec.destination, invalid);
-    this.requestedHosts = new RequestedHosts(spec.name, snapshot.specVersion, (index) => this.#addressAt(index), {
-      request: thread.requestHost,
-      beginTurn: () => thread.transport.beginTurn(),
-    });
+    this.#destinations = destinationReader(this, spec.destination);
+    this.requestedHosts = requestedHosts(this, snapshot, spec.destination, (index) =>
+      spec.destination!.kind === 'name' ? this.#hosts.describe(index).hostname : this.#addressAt(index),
+    );
     this.requestedHosts.update(snapshot.hosts);
   }
 
@@ -308,6 +308,31 @@ export class Cluster implements PooledCluster {
     this.#pooled.delete(host);
     for (const pool of pools?.all() ?? []) pool.drain();
   }
+}
+
+function destinationReader({ stats }: Cluster, spec: DestinationSpec): DestinationReader {
+  if (spec.kind === 'name') return new NameReader(spec.defaultPort);
+  return new AddressReader(spec, () => stats.increment(ClusterStats.at.original_dst_host_invalid));
+}
+
+function requestedHosts(
+  { name, thread }: Cluster,
+  { block, specVersion }: ClusterSnapshot,
+  spec: DestinationSpec,
+  keyAt: (index: number) => string,
+): RequestedHosts {
+  const cache = spec.kind === 'name' ? thread.stats.scope(spec.scope) : undefined;
+  const waiting = block + ClusterWord.Waiting;
+  return new RequestedHosts(name, specVersion, keyAt, {
+    request: thread.requestHost,
+    tryWait() {
+      if (thread.words.tryAcquire(waiting, spec.maxWaiting)) return true;
+      cache?.increment(DnsCacheStats.at.dns_rq_pending_overflow);
+      return false;
+    },
+    stopWaiting: () => thread.words.release(waiting),
+    beginTurn: () => thread.transport.beginTurn(),
+  });
 }
 
 /** Histograms of the cluster's requests that its configuration asks for. */

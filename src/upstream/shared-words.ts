@@ -11,6 +11,8 @@ import { Contention } from '../common/process/contention.js';
 export const enum ClusterWord {
   /** Eight counters: LimitKind for the default priority, then for the high one. */
   Limits = 0,
+  /** Requests that wait for the host that they name. */
+  Waiting = 8,
 }
 
 /** Words of a host's block. */

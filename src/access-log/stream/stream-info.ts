@@ -125,6 +125,8 @@ export class StreamInfo {
   drainsConnection = false;
   /** The address that a filter has chosen for the first try; '': none. Without that host, a strict choice fails the request. */
   overrideHost = '';
+  /** Name and port of the host for a dynamic forward proxy, which a filter has determined; '' if none has. */
+  requestedHost = '';
   isOverrideStrict = false;
 
   /** The record that caused this: one of the API's AccessLogType. */
@@ -314,6 +316,7 @@ export class StreamInfo {
     this.span = undefined;
     this.drainsConnection = false;
     this.overrideHost = '';
+    this.requestedHost = '';
     this.isOverrideStrict = false;
     this.requestHeaders = undefined;
     this.responseHeaders = undefined;

@@ -8,9 +8,24 @@ import type {
   Cluster_DnsLookupFamily,
   Cluster_RefreshRate,
   Duration,
+  DynamicForwardProxyClusterConfig,
   TypedExtensionConfig,
 } from '../generated/api.js';
 import { unpack } from '../schema/any.js';
+
+/** The types of the API, and that of the extension FORWARD_PROXY with a cache. */
+export type HostSource = Cluster_DiscoveryType | 'DYNAMIC_FORWARD_PROXY';
+
+/** The extension whose hosts are the names that requests ask for. */
+export const FORWARD_PROXY = 'envoy.clusters.dynamic_forward_proxy';
+
+const FORWARD_PROXY_CONFIG = 'envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig';
+
+/** Returns the message of the extension; undefined for other clusters. */
+export function forwardProxyConfig({ cluster_type: custom }: Cluster): DynamicForwardProxyClusterConfig | undefined {
+  const config = unpack(custom?.typed_config, FORWARD_PROXY_CONFIG);
+  return config ?? (custom?.name === FORWARD_PROXY ? {} : undefined);
+}
 
 /** Extensions that mean the same as a `type`. */
 export const CLUSTER_TYPES: { readonly [name: string]: Cluster_DiscoveryType } = {
@@ -41,8 +56,10 @@ export interface DnsFields {
 }
 
 /** Returns the type. As in Envoy, the message in cluster_type decides, or else its name. */
-export function discoveryType({ cluster_type: custom, type = 'STATIC' }: Cluster): Cluster_DiscoveryType {
+export function discoveryType(cluster: Cluster): HostSource {
+  const { cluster_type: custom, type = 'STATIC' } = cluster;
   if (custom === undefined) return type;
+  if (forwardProxyConfig(cluster) !== undefined) return 'DYNAMIC_FORWARD_PROXY';
   const dns = unpack(custom.typed_config, DNS_CONFIG);
   if (dns !== undefined || custom.name === DNS_CLUSTER) {
     return dns?.all_addresses_in_single_endpoint ? 'LOGICAL_DNS' : 'STRICT_DNS';

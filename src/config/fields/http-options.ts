@@ -8,6 +8,8 @@ import type {
   UpstreamProtocolOptions,
 } from '../generated/api.js';
 import { unpack } from '../schema/any.js';
+import { forwardProxyConfig } from './discovery.js';
+import { upstreamTransport } from './upstream-transport.js';
 
 /** The key of the options, which is also the name of the message. */
 export const HTTP_OPTIONS = 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions';
@@ -61,5 +63,16 @@ export function http2Options(cluster: Cluster): Http2ProtocolOptions | undefined
 /** Returns how requests determine the server name of connections. */
 export function upstreamHttpOptions(cluster: Cluster): UpstreamHttpProtocolOptions | undefined {
   const options = httpOptions(cluster);
-  return options === undefined ? cluster.upstream_http_protocol_options : options.upstream_http_protocol_options;
+  const own = options === undefined ? cluster.upstream_http_protocol_options : options.upstream_http_protocol_options;
+  return own ?? (forwardProxyConfig(cluster) && namesOfRequests(cluster));
+}
+
+/** A dynamic forward proxy verifies the host that a request names, unless its TLS context verifies nothing. */
+function namesOfRequests({ transport_socket: socket }: Cluster): UpstreamHttpProtocolOptions {
+  const {
+    combined_validation_context: combined,
+    validation_context: own,
+    validation_context_sds_secret_config: discovered,
+  } = upstreamTransport(socket).tls?.common_tls_context ?? {};
+  return { auto_sni: true, auto_san_validation: (own ?? discovered ?? combined) !== undefined };
 }

@@ -5,6 +5,7 @@ import { BOOTSTRAP } from './bootstrap.js';
 import { CLUSTER } from './cluster.js';
 import { COMMON } from './common.js';
 import { CONFIG_SOURCE } from './config-source.js';
+import { DNS_CACHE } from './dns-cache.js';
 import { HTTP } from './http.js';
 import { LISTENER } from './listener.js';
 import { ROUTE } from './route.js';
@@ -32,6 +33,7 @@ export const IMPLEMENTED: ImplementedTable = {
   ...HTTP,
   ...ROUTE,
   ...CLUSTER,
+  ...DNS_CACHE,
   ...ACCESS_LOG,
   ...STATS,
   ...STATS_SINKS,

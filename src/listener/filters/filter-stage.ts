@@ -79,6 +79,10 @@ export class FilterStage implements FilteredClient {
     this.run.connection.clusterName = name;
   }
 
+  setRequestedHost(host: string): void {
+    this.run.connection.requestedHost = host;
+  }
+
   addResponseFlag(flag: ResponseFlag): void {
     const { info } = this.run.connection;
     if (info !== undefined) info.responseFlags |= flag;

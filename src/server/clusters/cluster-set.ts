@@ -17,6 +17,7 @@ import type { Resource } from '../../xds/resource.js';
 import type { ConfigSources } from '../../xds/subscription.js';
 import type { InitManager, InitTarget } from '../init/init-manager.js';
 import { ClusterChanges, type ClusterParts, type PublishedClusters, partsOf } from './cluster-changes.js';
+import { DnsCaches } from './dns-caches.js';
 import { EndpointSubscriptions } from './version/endpoint-subscription.js';
 import { type ClusterOrigin, PrimaryCluster, type PrimaryClusterContext } from './version/primary-cluster.js';
 import { ResourcePool } from './version/resource-pool.js';
@@ -24,7 +25,7 @@ import { ResourcePool } from './version/resource-pool.js';
 const upstream = getLogger('upstream');
 
 export interface ClusterSetContext
-  extends Omit<PrimaryClusterContext, 'subscriptions' | 'changed' | 'initialized' | 'refuseHost'> {
+  extends Omit<PrimaryClusterContext, 'subscriptions' | 'changed' | 'dnsCaches' | 'initialized' | 'refuseHost'> {
   readonly store: StatsStore;
   /** Returns the sources of endpoint assignments. Called for the first cluster of type EDS. */
   readonly sources: () => ConfigSources;
@@ -95,6 +96,7 @@ export class ClusterSet {
     this.#resources = new ResourcePool({ store, words, retire: (what) => this.#changes.retire(what) });
     this.#clusterContext = {
       ...context,
+      dnsCaches: new DnsCaches(context),
       subscriptions: new EndpointSubscriptions(context.timers, context.sources),
       changed: (cluster) => this.#noteChange(cluster),
       initialized: (cluster) => this.#initialized(cluster),

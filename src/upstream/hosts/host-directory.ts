@@ -177,7 +177,8 @@ export class HostDirectory {
 
   #add(endpoint: ResolvedEndpoint, observed: ObservedHealth | undefined, update: number): ListedHost {
     const key = keyOf(endpoint);
-    const resources = this.#takePrepared(key) ?? this.#source.allocate(addressText(endpoint.address));
+    const resources =
+      this.#takePrepared(key) ?? this.#source.allocate(endpoint.statName ?? addressText(endpoint.address));
     const host = new ListedHost(endpoint, key, resources, this.#now());
     host.healthFlags = healthOf(endpoint, key, observed);
     host.update = update;

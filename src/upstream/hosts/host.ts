@@ -44,6 +44,8 @@ export interface ResolvedEndpoint extends EndpointTraits {
   readonly address: Address;
   /** Identifies the host if it is not its address: a logical host stays the same host when its address changes. */
   readonly key?: string;
+  /** Names the host in stats if its address does not: other hosts of the cluster may have the same one. */
+  readonly statName?: string;
   /** The resolved name, or the endpoint's `hostname`; '' when there is none. */
   readonly hostname: string;
 }

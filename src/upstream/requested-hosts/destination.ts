@@ -5,12 +5,18 @@ import type { Cluster, Json, Struct } from '../../config/generated/api.js';
 import type { HeaderBlock } from '../../http/headers/header-block.js';
 import { type HeaderReader, headerReader } from '../../http/routing/matching/header-reader.js';
 import { AddressKind, addressText, parseAddress } from '../../io/addresses/address.js';
+import type { ScopeRef } from '../../stats/thread-stats.js';
 
 /** Envoy's default of http_header_name. */
 export const DESTINATION_HEADER = 'x-envoy-original-dst-host';
 
-/** Where requests name their host; plain data. */
-export interface DestinationSpec {
+/** How requests name their host; plain data. */
+export type DestinationSpec = AddressDestination | NameDestination;
+
+/** By an address: type ORIGINAL_DST. */
+export interface AddressDestination {
+  readonly kind: 'address';
+  readonly maxWaiting: number;
   /** '': in no header. */
   readonly header: string;
   /** Namespace and keys of dynamic metadata; empty: not there. */
@@ -19,23 +25,45 @@ export interface DestinationSpec {
   readonly port: number;
 }
 
-export function destinationSpec({ original_dst_lb_config: config = {} }: Cluster): DestinationSpec {
+/** By a name that is resolved: a dynamic forward proxy. */
+export interface NameDestination {
+  readonly kind: 'name';
+  /** Limit of requests that wait for a name. */
+  readonly maxWaiting: number;
+  /** Of names without one. */
+  readonly defaultPort: number;
+  /** dns_cache.<name>. */
+  readonly scope: ScopeRef;
+}
+
+/** Maximum of requests and connections of a cluster of type ORIGINAL_DST that wait: further ones fail. */
+const MAX_WAITING = 4096;
+
+export function destinationSpec({ original_dst_lb_config: config = {} }: Cluster): AddressDestination {
   const { key = '', path = [] } = config.metadata_key ?? {};
   return {
+    kind: 'address',
+    maxWaiting: MAX_WAITING,
     header: config.use_http_header ? config.http_header_name || DESTINATION_HEADER : '',
     metadata: config.metadata_key === undefined ? [] : [key, ...path.map((segment) => segment.key ?? '')],
     port: config.upstream_port_override ?? 0,
   };
 }
 
-/** Reads the destination of requests. */
-export class DestinationReader {
-  readonly #spec: DestinationSpec;
+/** Finds the key of the host that a request or connection names. */
+export interface DestinationReader {
+  /** Returns undefined if it names none. `headers`: undefined for a connection. */
+  read(headers: HeaderBlock | undefined, info: StreamInfo): string | undefined;
+}
+
+/** Reads the address of the destination. */
+export class AddressReader implements DestinationReader {
+  readonly #spec: AddressDestination;
   readonly #header: HeaderReader | undefined;
   readonly #invalid: () => void;
 
   /** @param invalid called for each text that is no IP address with port */
-  constructor(spec: DestinationSpec, invalid: () => void) {
+  constructor(spec: AddressDestination, invalid: () => void) {
     this.#spec = spec;
     this.#header =
       spec.header === '' ? undefined : headerReader(spec.header, 'original_dst_lb_config.http_header_name');

@@ -13,4 +13,7 @@ export interface HostRequest {
 }
 
 /** The primary's message to all threads that a cluster does not get a requested host. */
-export type HostRefusal = HostRequest;
+export interface HostRefusal extends HostRequest {
+  /** For %RESPONSE_CODE_DETAILS%. */
+  readonly details: string;
+}

@@ -7,18 +7,22 @@ import type { HostRequest } from './host-request.js';
 
 /** A request that waits for its host. */
 export interface HostWaiter {
-  /** Called once, in a turn of its own, when the host can be found, or when the cluster does not get it. */
-  hostSettled(): void;
+  /**
+   * Called once, in a turn of its own, when the host can be found, or when the cluster does not get it, for a reason for
+   * %RESPONSE_CODE_DETAILS%.
+   */
+  hostSettled(refusal: string | undefined): void;
 }
 
 /** The thread's side of requests to the primary, and the turn in which waiting requests continue. */
 export interface HostRequests {
+  /** Reserves a place for a request that waits. Returns false if there is none. */
+  tryWait(): boolean;
+  /** Releases places. */
+  stopWaiting(): void;
   request(request: HostRequest): void;
   beginTurn(): void;
 }
-
-/** Maximum of requests and connections of a cluster and thread that wait: further ones fail. */
-const MAX_WAITING = 4096;
 
 const FAILED = 'internal error: a request that waited for its host cannot continue';
 
@@ -32,8 +36,7 @@ export class RequestedHosts {
   #keys = new Map<number, string>();
   readonly #waiting = new Map<string, Set<HostWaiter>>();
   /** Will continue in the next turn. */
-  readonly #settled = new Set<HostWaiter>();
-  #count = 0;
+  readonly #settled = new Map<HostWaiter, string | undefined>();
 
   /** @param keyAt returns the key of the host with that index in the current set */
   constructor(cluster: string, specVersion: number, keyAt: (index: number) => string, requests: HostRequests) {
@@ -50,8 +53,7 @@ export class RequestedHosts {
 
   /** Requests a missing host. Returns false when too many wait. */
   request(key: string, waiter: HostWaiter): boolean {
-    if (this.#count >= MAX_WAITING) return false;
-    this.#count++;
+    if (!this.#requests.tryWait()) return false;
     const waiters = this.#waiting.get(key);
     if (waiters !== undefined) {
       waiters.add(waiter);
@@ -67,7 +69,7 @@ export class RequestedHosts {
     if (this.#settled.delete(waiter)) return;
     const waiters = this.#waiting.get(key);
     if (waiters?.delete(waiter) !== true) return;
-    this.#count--;
+    this.#requests.stopWaiting();
     if (waiters.size === 0) this.#waiting.delete(key);
   }
 
@@ -85,14 +87,16 @@ export class RequestedHosts {
     for (const key of [...this.#waiting.keys()]) if (this.#byKey.has(key)) this.settle(key);
   }
 
-  /** Called when the host is found or refused. */
-  settle(key: string): void {
+  /** Called when the host is found, or refused for a reason. */
+  settle(key: string, refusal?: string): void {
     const waiters = this.#waiting.get(key);
     if (waiters === undefined) return;
     this.#waiting.delete(key);
-    this.#count -= waiters.size;
     if (this.#settled.size === 0) setImmediate(() => this.#resume());
-    for (const waiter of waiters) this.#settled.add(waiter);
+    for (const waiter of waiters) {
+      this.#requests.stopWaiting();
+      this.#settled.set(waiter, refusal);
+    }
   }
 
   /** Called when the cluster is replaced or removed. */
@@ -102,8 +106,8 @@ export class RequestedHosts {
 
   #resume(): void {
     this.#requests.beginTurn();
-    forEachGuarded([...this.#settled], FAILED, (waiter) => {
-      if (this.#settled.delete(waiter)) waiter.hostSettled();
+    forEachGuarded([...this.#settled], FAILED, ([waiter, refusal]) => {
+      if (this.#settled.delete(waiter)) waiter.hostSettled(refusal);
     });
   }
 }

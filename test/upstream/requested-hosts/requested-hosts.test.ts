@@ -10,7 +10,10 @@ function requested() {
   const requests: HostRequest[] = [];
   const settled: string[] = [];
   let keys: readonly string[] = [];
+  let waiting = 0;
   const hosts = new RequestedHosts('api', 7, (index) => keys[index]!, {
+    tryWait: () => ++waiting <= 3 || --waiting < 0,
+    stopWaiting: () => void waiting--,
     request: (request) => void requests.push(request),
     beginTurn: () => void settled.push('turn'),
   });
@@ -18,7 +21,9 @@ function requested() {
     hosts,
     requests,
     settled,
-    waiter: (name: string): HostWaiter => ({ hostSettled: () => void settled.push(name) }),
+    waiter: (name: string): HostWaiter => ({
+      hostSettled: (refusal) => void settled.push(refusal === undefined ? name : `${name}: ${refusal}`),
+    }),
     update(...list: string[]) {
       keys = list;
       hosts.update({ ...EMPTY_HOST_SET, blocks: Int32Array.from(list, (key) => key.charCodeAt(0) * 16) });
@@ -71,21 +76,26 @@ t.test('waiting requests continue when their host is refused, or the cluster is 
   const { hosts, settled, waiter } = requested();
   hosts.request('a', waiter('a'));
   hosts.request('b', waiter('b'));
-  hosts.settle('a');
+  hosts.settle('a', 'overflow');
   hosts.settle('unknown');
   await turn();
-  t.same(settled, ['turn', 'a']);
+  t.same(settled, ['turn', 'a: overflow']);
   hosts.close();
   await turn();
-  t.same(settled, ['turn', 'a', 'turn', 'b']);
+  t.same(settled, ['turn', 'a: overflow', 'turn', 'b']);
 });
 
 t.test('only so many requests wait', async (t) => {
-  const { hosts, waiter } = requested();
-  const first = waiter('0');
-  t.equal(hosts.request('0', first), true);
-  for (let index = 1; index < 4096; index++) hosts.request(String(index), waiter(''));
-  t.equal(hosts.request('more', waiter('')), false);
-  hosts.cancel('0', first);
-  t.equal(hosts.request('more', waiter('')), true);
+  const { hosts, update, waiter } = requested();
+  const first = waiter('a');
+  t.equal(hosts.request('a', first), true);
+  hosts.request('b', waiter('b'));
+  hosts.request('b', waiter('b'));
+  t.equal(hosts.request('c', waiter('c')), false);
+  hosts.cancel('a', first);
+  t.equal(hosts.request('c', waiter('c')), true);
+  update('b');
+  t.equal(hosts.request('d', waiter('d')), true);
+  t.equal(hosts.request('d', waiter('d')), true);
+  t.equal(hosts.request('d', waiter('d')), false);
 });

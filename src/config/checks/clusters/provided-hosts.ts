@@ -1,13 +1,15 @@
-// Clusters that determine the host of each request themselves: ORIGINAL_DST. They need the policy CLUSTER_PROVIDED, which no other
+// Clusters that determine the host of each request themselves: ORIGINAL_DST and dynamic forward proxies. They need the policy CLUSTER_PROVIDED, which no other
 // cluster can have.
 
 import type { ExtensionCatalog } from '../../catalog/extension.js';
-import { discoveryType } from '../../fields/discovery.js';
+import { discoveryType, forwardProxyConfig } from '../../fields/discovery.js';
+import { httpOptions, upstreamHttpOptions } from '../../fields/http-options.js';
 import { CLUSTER_PROVIDED, policyMessage } from '../../fields/load-balancing.js';
 import type { Cluster } from '../../generated/api.js';
 import { messageNameOf } from '../../schema/message-name.js';
 import type { Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
+import { checkResolver } from './resolvers.js';
 
 export function checkProvidedHosts(cluster: Cluster, path: Path, catalog: ExtensionCatalog, problems: Problems): void {
   const fields = ['type', 'cluster_type', 'lb_policy', 'load_balancing_policy'];
@@ -16,8 +18,9 @@ export function checkProvidedHosts(cluster: Cluster, path: Path, catalog: Extens
   const isProvided = messageNameOf(policyMessage(cluster, isPolicy)['@type']) === CLUSTER_PROVIDED;
   const { lb_policy: policy = 'ROUND_ROBIN', load_balancing_policy: list } = cluster;
   const at = [...path, list === undefined ? 'lb_policy' : 'load_balancing_policy'];
-  if (discoveryType(cluster) !== 'ORIGINAL_DST') {
-    const what = `a cluster that is not of type ORIGINAL_DST does not determine the host of a request: use another policy`;
+  const type = discoveryType(cluster);
+  if (type !== 'ORIGINAL_DST' && type !== 'DYNAMIC_FORWARD_PROXY') {
+    const what = `a cluster of type ${type} does not determine the host of a request: use another policy`;
     if (isProvided) problems.error(at, what);
     return;
   }
@@ -25,10 +28,30 @@ export function checkProvidedHosts(cluster: Cluster, path: Path, catalog: Extens
     const name = list === undefined ? `LB policy ${policy}` : 'this policy';
     problems.error(
       list === undefined && cluster.lb_policy === undefined ? path : at,
-      `${name} is not valid for a cluster of type ORIGINAL_DST: set 'lb_policy: CLUSTER_PROVIDED'`,
+      `${name} is not valid for a cluster of type ${type}: set 'lb_policy: CLUSTER_PROVIDED'`,
     );
   }
-  checkDestinations(cluster, path, problems);
+  if (type === 'ORIGINAL_DST') checkDestinations(cluster, path, problems);
+  else checkForwardProxy(cluster, path, problems);
+}
+
+function checkForwardProxy(cluster: Cluster, path: Path, problems: Problems): void {
+  const config = forwardProxyConfig(cluster)!;
+  const at = [...path, 'cluster_type', 'typed_config'];
+  if (!config.dns_cache_config && !problems.has([...at, 'sub_clusters_config']) && !problems.has(at))
+    problems.error([...path, 'cluster_type'], 'a dynamic forward proxy needs a dns_cache_config');
+  checkResolver(
+    config.dns_cache_config?.typed_dns_resolver_config,
+    [...at, 'dns_cache_config', 'typed_dns_resolver_config'],
+    problems,
+  );
+  const { auto_san_validation: isVerified, auto_sni: isSent } = upstreamHttpOptions(cluster) ?? {};
+  const own = httpOptions(cluster)?.upstream_http_protocol_options ?? cluster.upstream_http_protocol_options;
+  if (own !== undefined && !(isVerified && isSent) && !config.allow_insecure_cluster_options) {
+    const what =
+      'dynamic_forward_proxy cluster must have auto_sni and auto_san_validation true unless allow_insecure_cluster_options is set';
+    problems.error(path, what);
+  }
 }
 
 /** A header's name, or a pseudo-header that requests have here. */

@@ -12,7 +12,7 @@ import type { Scope, ScopeRef } from '../../../stats/thread-stats.js';
 import { HostDirectory } from '../../../upstream/hosts/host-directory.js';
 import type { HostResources } from '../../../upstream/hosts/host-preparation.js';
 import { LIMIT_KINDS, type LimitKind, limitWord } from '../../../upstream/limits.js';
-import type { SharedWordsOwner } from '../../../upstream/shared-words.js';
+import { ClusterWord, type SharedWordsOwner } from '../../../upstream/shared-words.js';
 import type { Retired } from '../../workers/snapshots.js';
 import { EndpointStats } from './endpoint-stats.js';
 import type { MembershipGauges } from './membership-gauges.js';
@@ -141,6 +141,11 @@ export class ClusterResources {
     const { store } = this.#owner;
     const active = store.valueAt(scope, at.cx_active, Kind.Gauge) + store.valueAt(scope, at.rq_active, Kind.Gauge);
     return { active, requests: store.totalAt(scope, at.rq_total, Kind.Counter) };
+  }
+
+  /** The requests of all threads that wait for the host that they name. */
+  get waiting(): number {
+    return this.#owner.words.read(this.block + ClusterWord.Waiting);
   }
 
   /** Returns how many of `kind` all threads hold. */

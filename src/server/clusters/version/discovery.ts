@@ -5,6 +5,7 @@ import type { Timers } from '../../../io/time/timing-wheel.js';
 import type { DnsResolver } from '../../../upstream/dns/resolver.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import type { DynamicState } from '../../../xds/dynamic-state.js';
+import type { HeldDnsCache } from '../dns-caches.js';
 import type { EndpointSubscriptions } from './endpoint-subscription.js';
 
 export interface HostDiscovery {
@@ -41,7 +42,9 @@ export interface DiscoveryContext {
   readonly resolver: DnsResolver;
   readonly timers: Timers;
   readonly random: Random;
+  /** The cache of a dynamic forward proxy. */
+  readonly dnsCache?: HeldDnsCache | undefined;
   readonly subscriptions: EndpointSubscriptions;
   /** Called when the cluster does not get the requested host with this key. */
-  refuseHost(key: string): void;
+  refuseHost(key: string, details: string): void;
 }

@@ -18,6 +18,7 @@ import type { TransportMatches } from '../../../upstream/hosts/transport-matches
 import type { DynamicState } from '../../../xds/dynamic-state.js';
 import type { ClusterResources } from './cluster-resources.js';
 import type { DiscoveryContext, DiscoveryListener, FoundHosts, HostDiscovery } from './discovery.js';
+import { DnsCacheDiscovery } from './dns-cache-discovery.js';
 import type { EndpointSubscription, EndpointSubscriptions, EndpointUser } from './endpoint-subscription.js';
 import { OriginalDstDiscovery } from './original-dst-discovery.js';
 
@@ -30,6 +31,8 @@ export function hostDiscovery(
   if (spec.eds !== undefined)
     return new EdsDiscovery(spec.eds, spec.transports, resources, listener, context.subscriptions);
   if (spec.type === 'ORIGINAL_DST') return new OriginalDstDiscovery(spec, resources, listener, context);
+  if (context.dnsCache !== undefined)
+    return new DnsCacheDiscovery(spec, context.dnsCache, resources, listener, context);
   return spec.type === 'STATIC'
     ? staticDiscovery(spec, listener)
     : new DnsDiscovery(spec, resources, listener, context);

@@ -75,7 +75,7 @@ export class Membership implements DiscoveryListener {
     events: MembershipEvents,
   ) {
     this.#name = spec.name;
-    this.#hasLogicalHost = spec.hasLogicalHost;
+    this.#hasLogicalHost = spec.hasLogicalHost || spec.destination?.kind === 'name';
     this.#needsHealthTimes = spec.loadBalancer.needsHealthTimes === true;
     this.#countsWeights = discovery.type === 'EDS' || discovery.type === 'STRICT_DNS';
     this.#resources = resources.shared;

@@ -13,6 +13,9 @@ import type { DiscoveryContext, DiscoveryListener, HostDiscovery } from './disco
 
 const logger = getLogger('upstream');
 
+/** Envoy's %RESPONSE_CODE_DETAILS% where no host is available. */
+const NO_HOST = 'no_healthy_upstream';
+
 /** Clients choose the addresses: a cluster has at most this many hosts, and refuses others until some are unused. */
 const MAX_HOSTS = 8192;
 
@@ -23,7 +26,7 @@ export class OriginalDstDiscovery implements HostDiscovery {
   readonly #resources: ClusterResources;
   readonly #listener: DiscoveryListener;
   readonly #timers: Timers;
-  readonly #refuse: (key: string) => void;
+  readonly #refuse: DiscoveryContext['refuseHost'];
   readonly #cleanup: Timer<OriginalDstDiscovery>;
   /** By key, with the number of requests that the host had at the last cleanup; -1: it was added since then. */
   readonly #hosts = new Map<string, { readonly endpoint: ResolvedEndpoint; requests: number }>();
@@ -74,7 +77,7 @@ export class OriginalDstDiscovery implements HostDiscovery {
     // There is no memory for them.
     for (const key of added) {
       this.#hosts.delete(key);
-      this.#refuse(key);
+      this.#refuse(key, NO_HOST);
     }
   }
 
@@ -89,7 +92,7 @@ export class OriginalDstDiscovery implements HostDiscovery {
     }
     this.#isFull = isFull;
     if (address === undefined || isFull) {
-      this.#refuse(key);
+      this.#refuse(key, NO_HOST);
       return false;
     }
     const traits = { weight: 1, priority: 0, locality: NOWHERE, healthFlags: 0, isCanary: false };

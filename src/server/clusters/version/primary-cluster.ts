@@ -1,9 +1,11 @@
 // One version of a cluster's configuration on the primary, with its hosts. Before activate() it only warms, while the previous
 // version serves.
 
+import { forwardProxyConfig } from '../../../config/fields/discovery.js';
 import type { Cluster } from '../../../config/generated/api.js';
 import type { SensitiveValue } from '../../../config/schema/sensitive.js';
 import { ClusterStats } from '../../../stats/layouts/cluster.js';
+import { DnsCacheStats } from '../../../stats/layouts/dns-cache.js';
 import type { ScopeRef } from '../../../stats/thread-stats.js';
 import type { TlsContexts } from '../../../tls/tls-contexts.js';
 import { type ClusterSpec, clusterSpec, discoverySpec } from '../../../upstream/cluster-config.js';
@@ -14,6 +16,7 @@ import type { LoadBalancingPolicies } from '../../../upstream/load-balancer/poli
 import type { OutlierReport } from '../../../upstream/outliers/outlier-report.js';
 import type { HostRefusal, HostRequest } from '../../../upstream/requested-hosts/host-request.js';
 import { InitManager } from '../../init/init-manager.js';
+import type { DnsCaches, HeldDnsCache } from '../dns-caches.js';
 import { CircuitBreakers } from './circuit-breakers.js';
 import type { DiscoveryContext, HostDiscovery } from './discovery.js';
 import { hostDiscovery } from './host-discovery.js';
@@ -23,6 +26,7 @@ import type { VersionResources } from './version-resources.js';
 import { clusterTransports } from './version-tls.js';
 
 export interface PrimaryClusterContext extends Omit<DiscoveryContext, 'refuseHost'>, MembershipContext {
+  readonly dnsCaches: DnsCaches;
   /** Called when a cluster does not get a requested host. */
   refuseHost(refusal: HostRefusal): void;
   /** The available load-balancing policies. */
@@ -57,6 +61,8 @@ export class PrimaryCluster {
   readonly discovery: HostDiscovery;
   /** Waits for the secrets of its TLS context: until they arrive, health checks could only fail. */
   readonly #secrets: InitManager;
+  /** Of a dynamic forward proxy. */
+  readonly #dnsCache: HeldDnsCache | undefined;
   readonly #specVersion: number;
   readonly #resources: VersionResources;
   /** Undefined when the load-balancing policy has none. */
@@ -73,7 +79,11 @@ export class PrimaryCluster {
     this.config = config;
     this.origin = origin;
     this.#secrets = new InitManager(`Cluster ${config.name ?? ''}`);
-    this.spec = clusterSpec(config, context.policies, clusterTransports(config, resources, context.tls, this.#secrets));
+    const cacheConfig = forwardProxyConfig(config)?.dns_cache_config;
+    this.#dnsCache = cacheConfig && context.dnsCaches.acquire(cacheConfig, `cluster '${config.name ?? ''}'`);
+    if (this.#dnsCache !== undefined) resources.whenUnused(this.#dnsCache.release);
+    const transports = clusterTransports(config, resources, context.tls, this.#secrets);
+    this.spec = clusterSpec(config, context.policies, transports, this.#dnsCache);
     const { http2, tracksBudgets, tracksSizes } = this.spec;
     this.#scopes = {
       http2Scope: http2 && resources.shared.http2Scope(),
@@ -95,7 +105,8 @@ export class PrimaryCluster {
     });
     this.discovery = hostDiscovery(discovery, resources.shared, this.membership, {
       ...context,
-      refuseHost: (key) => context.refuseHost({ cluster: this.spec.name, specVersion, key }),
+      dnsCache: this.#dnsCache,
+      refuseHost: (key, details) => context.refuseHost({ cluster: this.spec.name, specVersion, key, details }),
     });
   }
 
@@ -167,9 +178,19 @@ export class PrimaryCluster {
     return { spec, specVersion: this.#specVersion, block, scope, ...this.#scopes, ...this.membership.snapshot };
   }
 
+  /** Updates the circuit breaker of the DNS cache. */
+  #updateWaiting(): void {
+    if (this.#dnsCache === undefined) return;
+    const { maxWaiting, stats } = this.#dnsCache;
+    const left = Math.max(0, maxWaiting - this.#resources.shared.waiting);
+    stats.set(DnsCacheStats.at['circuit_breakers.rq_pending_open'], left === 0 ? 1 : 0);
+    stats.set(DnsCacheStats.at['circuit_breakers.rq_pending_remaining'], left);
+  }
+
   /** Updates the gauges of circuit breakers, for which workers only count, and of the load-balancing policy. */
   updateGauges(): void {
     this.breakers.updateGauges();
+    this.#updateWaiting();
     if (this.#policyGauges === undefined) return;
     const { hosts, overprovisioning } = this.membership.snapshot;
     this.#policyGauges.update(hosts, overprovisioning);

@@ -135,8 +135,8 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   #isClientBlocked = false;
   /** The request waits until its cluster has the host that it names; undefined: it does not. */
   #awaitedHost: { readonly cluster: Cluster; readonly key: string } | undefined;
-  /** It has waited: if its cluster does not have the host now, it does not get it. */
-  #wasHostRefused = false;
+  /** Defined when it has waited: if its cluster does not have the host now, it does not get it, for this reason. */
+  #refusal: string | undefined;
   /** Created by the first request of a route with a hash policy. */
   #requestHash: RequestHash | undefined;
   /** The hash of this request, if it has one. */
@@ -587,7 +587,10 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     const route = this.#route;
     const cluster = this.#cluster;
     const host = cluster.requestedHosts === undefined ? this.#retries.pickHost(cluster, this.#hash) : this.#namedHost();
-    if (host === undefined) return this.#awaitedHost === undefined ? this.#answerWithoutHost() : undefined;
+    if (host === undefined) {
+      if (this.#awaitedHost === undefined) this.#answerWithoutHost();
+      return;
+    }
     if (isFirst && route.mirrors !== undefined && !this.#stream.isUpgrade)
       this.#mirror(route.mirrors, this.#request.headers, this.#request.isComplete);
     const { info } = this.#stream;
@@ -614,20 +617,20 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     const cluster = this.#cluster;
     const named = cluster.namedHost(this.#request.headers, this.#stream.info);
     if (typeof named !== 'string') return named;
-    if (this.#wasHostRefused || !cluster.requestedHosts!.request(named, this)) return cluster.countNoHost();
+    if (this.#refusal !== undefined || !cluster.requestedHosts!.request(named, this)) return cluster.countNoHost();
     this.#awaitedHost = { cluster, key: named };
     this.#waitForConnection();
     return undefined;
   }
 
-  hostSettled(): void {
+  hostSettled(refusal = NO_HEALTHY_HOST.details): void {
     const awaited = this.#awaitedHost;
     this.#awaitedHost = undefined;
     // The cluster may have been replaced, or removed.
     this.#cluster = this.#route.cluster!.current ?? this.#cluster;
-    this.#wasHostRefused = this.#cluster === awaited?.cluster;
+    if (this.#cluster === awaited?.cluster) this.#refusal = refusal;
     this.#guard(() => this.#start(this.#try.attempts === 0));
-    this.#wasHostRefused = false;
+    this.#refusal = undefined;
   }
 
   #stopAwaiting(): void {
@@ -747,7 +750,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   /** Called when no host is available, for the first try or a retry. */
   #answerWithoutHost(): void {
     this.#try.host = undefined;
-    this.#answer(NO_HEALTHY_HOST);
+    this.#answer(this.#refusal === undefined ? NO_HEALTHY_HOST : { ...NO_HEALTHY_HOST, details: this.#refusal });
   }
 
   /**

@@ -47,8 +47,8 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   #serverEnded = false;
   /** The key of the host that its cluster will have; undefined: it does not wait for one. */
   #awaitedHost: string | undefined;
-  /** It has waited: if its cluster does not have the host now, it does not get it. */
-  #wasHostRefused = false;
+  /** Defined when it has waited: if its cluster does not have the host now, it does not get it, for this reason. */
+  #refusal: string | undefined;
   #isOver = false;
   /** Both sockets are frozen and offered to another process. */
   #isFrozen = false;
@@ -81,6 +81,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
       return this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found', NoStart.Route);
     }
     this.info.upstreamCluster = this.#cluster.spec;
+    this.info.requestedHost = this.downstream.requestedHost;
     this.#connect();
   }
 
@@ -356,7 +357,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
       cluster.requestedHosts === undefined ? cluster.pickHost(this.#hash()) : this.#namedHost(cluster);
     if (host === undefined) {
       if (this.#awaitedHost !== undefined) return;
-      return this.#fail(ResponseFlag.NoHealthyUpstream, 'no_healthy_upstream', NoStart.Host);
+      return this.#fail(ResponseFlag.NoHealthyUpstream, this.#refusal ?? 'no_healthy_upstream', NoStart.Host);
     }
     this.#upstream = UpstreamSocket.connect(this, cluster, host, this.#connectOptions(cluster));
     if (this.#upstream === undefined)
@@ -373,15 +374,15 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   #namedHost(cluster: Cluster): Host | undefined {
     const named = cluster.namedHost(undefined, this.info);
     if (typeof named !== 'string') return named;
-    if (this.#wasHostRefused || !cluster.requestedHosts!.request(named, this)) return cluster.countNoHost();
+    if (this.#refusal !== undefined || !cluster.requestedHosts!.request(named, this)) return cluster.countNoHost();
     this.#awaitedHost = named;
     return undefined;
   }
 
-  hostSettled(): void {
+  hostSettled(refusal = 'no_healthy_upstream'): void {
     this.#awaitedHost = undefined;
     try {
-      this.#retryConnect(true);
+      this.#retryConnect(refusal);
     } catch (error) {
       this.onFault();
       throw error;
@@ -398,12 +399,12 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   }
 
   /** Begins another attempt, or one after waiting for a host. The cluster may have been replaced, with other hosts, or removed. */
-  #retryConnect(hasAwaited = false): void {
+  #retryConnect(refusal?: string): void {
     const { options } = this.proxy;
     const { name } = this.#cluster!;
     const cluster = this.downstream.clusterName === '' ? options.findCluster(name) : options.selectedCluster(name);
     if (cluster === undefined) return this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found', NoStart.Route);
-    this.#wasHostRefused = hasAwaited && cluster === this.#cluster;
+    this.#refusal = cluster === this.#cluster ? refusal : undefined;
     this.#cluster = cluster;
     this.#connect();
   }
