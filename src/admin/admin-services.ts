@@ -16,6 +16,7 @@ import type { Origin } from '../upstream/outliers/outlier-detector.js';
 import type { ClusterRates } from '../upstream/outliers/success-rates.js';
 import type { ConfigDump } from './config-dump/config-dump.js';
 import type { ReloadRequest, ReloadView } from './config-reload/reload-view.js';
+import type { ExplainQuestion, Explanation } from './explanation.js';
 import type { RenderPool } from './render/render-pool.js';
 
 /** envoy.admin.v3.ServerInfo.State */
@@ -181,6 +182,8 @@ export interface AdminServices {
   memory(): Promise<readonly ThreadMemory[]>;
   /** Yields the configuration in use: one dump per kind of resource, in the order of output. */
   configDumps(includeEds: boolean): Iterable<ConfigDump>;
+  /** Resolves with where a request would go. Rejects with a BatonError if the question cannot be answered. */
+  explain(question: ExplainQuestion): Promise<Explanation>;
   /** Returns how often threads waited for each other; undefined unless this is counted. */
   contention(): ContentionSums | undefined;
   /** Stops all or only inbound listeners. Resolves when their sockets are closed. */

@@ -128,6 +128,10 @@ export class FakeServices implements AdminServices {
   configDumps() {
     return this.dumps;
   }
+  explain(): Promise<never> {
+    return Promise.reject(new Error('not part of this fixture'));
+  }
+
   contention() {
     return this.contentionSums;
   }

@@ -35,6 +35,7 @@ import { certs } from './traffic/certs.js';
 import { clusters } from './traffic/clusters.js';
 import { drainListeners } from './traffic/drain-listeners.js';
 import { drainStatus } from './traffic/drain-status.js';
+import { explain } from './traffic/explain.js';
 import { healthcheckFail } from './traffic/healthcheck-fail.js';
 import { healthcheckOk } from './traffic/healthcheck-ok.js';
 import { listeners } from './traffic/listeners.js';
@@ -51,6 +52,7 @@ export const HANDLERS: readonly AdminHandler[] = [
   cpuProfiler,
   drainListeners,
   drainStatus,
+  explain,
   heapDump,
   peakHeapDump,
   heapProfiler,

@@ -8,7 +8,7 @@ import type {
   TlsContextView,
   UnreadyView,
 } from '../../admin/admin-services.js';
-import { inTurns } from '../../common/time/next-turn.js';
+import { inBatches, inTurns } from '../../common/time/next-turn.js';
 import type { LoadedCertificate } from '../../tls/context-certificates.js';
 import type { TlsContexts } from '../../tls/tls-contexts.js';
 import { HealthFailure } from '../../worker/messages/server-health.js';
@@ -20,6 +20,7 @@ import type { Server } from '../server.js';
 import { STATE_NAMES } from '../state.js';
 import { uptimes } from '../stats/process-epoch.js';
 import { configDumps, type DumpedConfiguration } from './dumps/config-dumps.js';
+import { explainRequest } from './explanation/explain-request.js';
 
 /** What the admin interface shows beside the server's own state. */
 export interface AdminFacts
@@ -66,6 +67,7 @@ export function adminServices(server: Server, { dumped, reload, ...facts }: Admi
     },
     memory: () => threads.memory(),
     configDumps: (includeEds) => configDumps(server.configuration, dumped(), includeEds),
+    explain: (question) => inTurns(inBatches(explainRequest(server.configuration, question), ROUTES_PER_TURN)),
     contention: () => threads.contention,
     stopListeners: (inboundOnly) => drains.stopListeners(reachOf(inboundOnly), { acceptRest: false }),
     drainListeners: (inboundOnly, staysOpen) => {
@@ -77,6 +79,9 @@ export function adminServices(server: Server, { dumped, reload, ...facts }: Admi
     unreadyTargets: () => unreadyViews(server),
   };
 }
+
+/** A regular expression takes about 10 µs to compile. */
+const ROUTES_PER_TURN = 100;
 
 function reachOf(inboundOnly: boolean): DrainReach {
   return inboundOnly ? 'inbound' : 'all';

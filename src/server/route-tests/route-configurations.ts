@@ -2,15 +2,13 @@
 
 import { runSync } from '../../common/time/next-turn.js';
 import { fileOfSource } from '../../config/fields/file-of-source.js';
+import { ownManager } from '../../config/fields/own-routes.js';
 import type { Any, Bootstrap, Listener, RouteConfiguration } from '../../config/generated/api.js';
-import { unpack } from '../../config/schema/any.js';
 import { EXTENSIONS } from '../../extensions/index.js';
 import { MessageReader } from '../../xds/reading/message-reader.js';
 import { unpack as unpackParcel } from '../../xds/reading/parcel.js';
 import { type DynamicOptions, readingSettings } from '../../xds/reading/settings.js';
 import { RESOURCE_MESSAGES } from '../../xds/resource.js';
-
-const MANAGER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager';
 
 /** The routes of one connection manager. */
 export interface ListenerRoutes {
@@ -37,7 +35,7 @@ function filtersOf({ default_filter_chain, filter_chains = [] }: Listener): Any[
 }
 
 function routesOf(filter: Any, reader: MessageReader): RouteConfiguration[] {
-  const manager = unpack(filter, MANAGER);
+  const manager = ownManager(filter);
   if (manager?.route_config !== undefined) return [manager.route_config];
   const { config_source: source, route_config_name: name = '' } = manager?.rds ?? {};
   const path = source && fileOfSource(source)?.path;

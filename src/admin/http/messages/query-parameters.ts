@@ -2,13 +2,18 @@
 
 import { runSync } from '../../../common/time/next-turn.js';
 
-/** Parameters by name; if a name repeats, the first one counts. */
+/** Parameters by name; if a name repeats, the first one counts, except in all(). */
 export class QueryParameters {
   readonly #values: ReadonlyMap<string, string>;
+  readonly #repeated: ReadonlyMap<string, readonly string[]>;
 
-  /** `values`: in the order of the request. */
-  constructor(values: ReadonlyMap<string, string>) {
+  /**
+   * @param values in the order of the request
+   * @param repeated the further values of names that repeat
+   */
+  constructor(values: ReadonlyMap<string, string>, repeated: ReadonlyMap<string, readonly string[]> = new Map()) {
     this.#values = values;
+    this.#repeated = repeated;
   }
 
   get isEmpty(): boolean {
@@ -23,6 +28,12 @@ export class QueryParameters {
   /** Returns the value of a parameter; undefined if it is absent or empty. */
   get(name: string): string | undefined {
     return this.#values.get(name) || undefined;
+  }
+
+  /** Returns all values of a parameter in the order of the request, including empty ones. */
+  all(name: string): readonly string[] {
+    const first = this.#values.get(name);
+    return first === undefined ? [] : [first, ...(this.#repeated.get(name) ?? [])];
   }
 
   /** Returns all parameters in the order of the request, including empty ones. */
@@ -46,6 +57,7 @@ export function parseForm(body: string): Generator<void, QueryParameters> {
 
 function* parse(text: string): Generator<void, QueryParameters> {
   const values = new Map<string, string>();
+  const repeated = new Map<string, string[]>();
   for (let from = 0, count = 1; from < text.length; count++) {
     const ampersand = text.indexOf('&', from);
     const to = ampersand < 0 ? text.length : ampersand;
@@ -53,12 +65,16 @@ function* parse(text: string): Generator<void, QueryParameters> {
       const pair = text.slice(from, to);
       const equals = pair.indexOf('=');
       const name = decode(equals < 0 ? pair : pair.slice(0, equals));
-      if (!values.has(name)) values.set(name, equals < 0 ? '' : decode(pair.slice(equals + 1)));
+      const value = equals < 0 ? '' : decode(pair.slice(equals + 1));
+      const further = repeated.get(name);
+      if (further !== undefined) further.push(value);
+      else if (values.has(name)) repeated.set(name, [value]);
+      else values.set(name, value);
     }
     from = to + 1;
     if (count % PER_STEP === 0) yield;
   }
-  return new QueryParameters(values);
+  return new QueryParameters(values, repeated);
 }
 
 /** Decodes escapes. Invalid escapes are kept; invalid UTF-8 becomes U+FFFD. */

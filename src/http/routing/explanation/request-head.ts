@@ -9,7 +9,7 @@ import { type HeaderBlock, headerBlocks, methodOf } from '../../headers/header-b
 export interface DescribedRequest {
   readonly method: string;
   readonly authority: string;
-  /** With its query. */
+  /** With its query; '' for CONNECT. */
   readonly path: string;
   /** In this order; a name may occur several times. */
   readonly headers: readonly (readonly [name: string, value: string])[];
@@ -19,7 +19,7 @@ export interface DescribedRequest {
 export function requestHead({ authority, headers, method, path }: DescribedRequest, memory: Memory): HeaderBlock {
   const head = headerBlocks(memory).take();
   head.setMethod(methodOf(method), method);
-  head.setPath(byteText(path));
+  if (path !== '') head.setPath(byteText(path));
   head.add(HOST, byteText(authority));
   for (const [name, value] of headers) head.add(headerKey(name.toLowerCase()), byteText(value));
   return head;

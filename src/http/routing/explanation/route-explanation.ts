@@ -50,11 +50,21 @@ export function explainRoute(
   head: HeaderBlock,
   circumstances: Circumstances,
 ): RouteExplanation {
-  const found = virtualHostOf(config, head);
+  return runSync(explainRouteInSteps(config, head, circumstances));
+}
+
+/** The same, a virtual host or a route in each step. The memory of the head must be used by nothing else. */
+export function* explainRouteInSteps(
+  config: RouteConfiguration,
+  head: HeaderBlock,
+  circumstances: Circumstances,
+): Generator<void, RouteExplanation> {
+  const found = yield* virtualHostOf(config, head);
   if (found === undefined) return { virtualHost: undefined, domain: '', tried: [], taken: undefined };
   const { domain, host: virtualHost } = found;
   const tried: RouteVerdict[] = [];
   for (const [index, route] of (virtualHost.routes ?? []).entries()) {
+    yield;
     const failed = failedCondition(route.match ?? {}, head, circumstances);
     tried.push({ index, name: route.name ?? '', failed });
     if (failed === undefined) return { virtualHost, domain, tried, taken: route };
@@ -83,12 +93,15 @@ export function builtRoute(
   return runSync(steps).match(head, 0, security);
 }
 
-function virtualHostOf(
-  config: RouteConfiguration,
-  head: HeaderBlock,
-): { readonly domain: string; readonly host: VirtualHost } | undefined {
-  const table = new DomainTable<{ readonly domain: string; readonly host: VirtualHost }>();
+interface FoundHost {
+  readonly domain: string;
+  readonly host: VirtualHost;
+}
+
+function* virtualHostOf(config: RouteConfiguration, head: HeaderBlock): Generator<void, FoundHost | undefined> {
+  const table = new DomainTable<FoundHost>();
   for (const host of config.virtual_hosts ?? []) {
+    yield;
     for (const domain of host.domains ?? []) table.add(domain, { domain, host });
   }
   const authority = hostOf(head, config.ignore_port_in_host_matching ?? false);

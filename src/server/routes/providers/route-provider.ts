@@ -114,6 +114,11 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   }
 
   /** The resource in use, as the source has sent it. */
+  /** The routes with the discovered virtual hosts; undefined until they have arrived. */
+  get config(): RouteConfiguration | undefined {
+    return this.#config;
+  }
+
   get resource(): Resource<RouteConfiguration> | undefined {
     return this.#resource;
   }

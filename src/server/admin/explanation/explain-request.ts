@@ -1,0 +1,83 @@
+// Answers GET /explain: follows a request through the configuration in use, from the listener to the hosts of its cluster.
+
+import type { ExplainedHttp, ExplainQuestion, Explanation } from '../../../admin/explanation.js';
+import { BatonError } from '../../../common/errors/errors.js';
+import { ownManager } from '../../../config/fields/own-routes.js';
+import type { FilterChain } from '../../../config/generated/api.js';
+import { addressText } from '../../../io/addresses/address.js';
+import { FilterChainTable } from '../../../listener/filter-chain-match.js';
+import type { ConnectionProperties } from '../../../listener/network-filter.js';
+import type { PrimaryListener } from '../../listeners/version/primary-listener.js';
+import type { RunningConfiguration } from '../../running/running-configuration.js';
+import { explainHttp } from './explain-http.js';
+
+/** Works in steps. Throws a BatonError if the question cannot be answered. */
+export function* explainRequest(
+  running: RunningConfiguration,
+  question: ExplainQuestion,
+): Generator<void, Explanation> {
+  const listener = listenerOf(running, question.listener);
+  const found = { listener: { name: listener.name, address: addressText(listener.address) } };
+  const chain = chainOf(listener, question);
+  if (chain === undefined) return found;
+  const { config, name } = chain;
+  const filters = config.filters ?? [];
+  const filterChain = { name, networkFilters: filters.map((filter) => filter.name ?? '') };
+  for (const { typed_config } of filters) {
+    const manager = ownManager(typed_config);
+    if (manager === undefined) continue;
+    const http: ExplainedHttp = yield* explainHttp(running, manager, question);
+    return { ...found, filterChain, http };
+  }
+  return { ...found, filterChain };
+}
+
+/** Returns the named listener, or the only one that serves HTTP. */
+function listenerOf({ listeners }: RunningConfiguration, name: string | undefined): PrimaryListener {
+  const all = [...listeners.byName.values()];
+  const candidates = name === undefined ? all.filter(servesHttp) : all.filter((each) => each.name === name);
+  const [found, ...others] = candidates;
+  if (found !== undefined && others.length === 0) return found;
+  const shown = all.map((each) => each.name).join(', ') || 'none';
+  if (found !== undefined) throw refuse(`several listeners serve HTTP; give one as listener=: ${shown}`);
+  throw refuse(name === undefined ? 'no listener serves HTTP' : `unknown listener '${name}'; there are ${shown}`);
+}
+
+function refuse(message: string): BatonError {
+  return new BatonError('OPTION_INVALID', message);
+}
+
+function servesHttp({ spec }: PrimaryListener): boolean {
+  const { default_filter_chain: fallback = {}, filter_chains = [] } = spec.config;
+  return [...filter_chains, fallback].some(({ filters = [] }) =>
+    filters.some(({ typed_config }) => ownManager(typed_config) !== undefined),
+  );
+}
+
+interface NamedChain {
+  readonly name: string;
+  readonly config: FilterChain;
+}
+
+/** Undefined if no chain takes the connection. */
+function chainOf({ address, spec }: PrimaryListener, question: ExplainQuestion): NamedChain | undefined {
+  const { default_filter_chain: fallback, filter_chains = [] } = spec.config;
+  const chains = filter_chains.map((config, index) => ({
+    match: config.filter_chain_match,
+    chain: { name: config.name || `filter_chains[${index}]`, config },
+  }));
+  const last = fallback && { name: fallback.name || 'default_filter_chain', config: fallback };
+  const properties: ConnectionProperties = {
+    remote: question.source,
+    direct: question.source,
+    local: address,
+    detected: {
+      transportProtocol: question.isTls ? 'tls' : '',
+      applicationProtocols: question.applicationProtocols,
+      serverName: question.serverName.toLowerCase(),
+      ja3: '',
+      ja4: '',
+    },
+  };
+  return new FilterChainTable<NamedChain>(chains, last).find(properties);
+}
