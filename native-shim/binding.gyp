@@ -5,6 +5,7 @@
       "sources": [
         "src/node/addon.cc",
         "src/node/arguments.cc",
+        "src/node/datagram-binding.cc",
         "src/node/file-binding.cc",
         "src/node/instance.cc",
         "src/node/loop-watch.cc",
@@ -18,6 +19,8 @@
         "src/node/tls-values.cc",
         "src/node/transport-binding.cc",
         "src/node/values.cc",
+        "src/datagrams/datagram-address.cc",
+        "src/datagrams/datagram-sockets.cc",
         "src/transport/closing.cc",
         "src/transport/connections.cc",
         "src/transport/freezing.cc",

@@ -448,6 +448,46 @@ export interface NativeTransport {
   close(): void;
 }
 
+export interface DatagramOptions {
+  /** The receive window first, then JavaScript's own bytes to send. Must be a view of a SharedArrayBuffer. */
+  memory: Uint8Array;
+  /** Size of the receive window, at least 64 KiB. */
+  receiveBytes: number;
+  /** Records of datagram-record.ts. */
+  events: Int32Array;
+  sends: Int32Array;
+  /** Handles the first `count` events. The window and the events are reused when it returns. */
+  onBatch(count: number): void;
+  /** As in TransportOptions. */
+  reserve: number;
+}
+
+/**
+ * The UDP sockets of a thread. IDs are like those of a transport. Datagrams are never queued here: one that the kernel does not accept is
+ * lost. They do not keep the thread alive.
+ */
+export interface NativeDatagrams {
+  /** Adds a copy of a bound UDP socket, which receives after setReceiving(). Longer datagrams than `maxBytes` are dropped. Throws an Error with `code`. */
+  addListener(fd: number, maxBytes: number): number;
+  /** Opens a socket with `options`, bound to `local` if given, and connects it to a raw sockaddr. Throws an Error with `code`. */
+  connect(
+    remote: Uint8Array,
+    local: Uint8Array | undefined,
+    options: readonly SocketOption[] | undefined,
+    maxBytes: number,
+  ): number;
+  /** Starts or stops receiving; datagrams wait in the kernel's buffer meanwhile. Throws an Error with `code`. */
+  setReceiving(id: number, receives: boolean): void;
+  /** Closes the socket. Its events of this batch are stale. */
+  remove(id: number): void;
+  /** Returns the raw sockaddr of the local end; empty for a stale ID. */
+  localAddress(id: number): Uint8Array;
+  /** Sends the first `count` records, and writes 0 or errno to each. Returns false if a record names bytes outside of the memory. */
+  flush(count: number): boolean;
+  /** Closes all sockets. Also called when the thread ends. */
+  close(): void;
+}
+
 /** Times in whole seconds. */
 export interface Keepalive {
   readonly idle?: number | undefined;
@@ -461,6 +501,8 @@ export interface ListenSocketOptions {
   transparent: boolean;
   /** For IPv6 addresses: refuse IPv4-mapped peers. */
   v6Only: boolean;
+  /** A UDP socket. Absent: a stream socket. */
+  isDatagram?: boolean;
   /** For accepted connections; absent: off. */
   keepalive?: Keepalive | undefined;
   /** Set last before the socket is bound. */
@@ -482,6 +524,8 @@ export interface ListenerFacts {
   readonly reusePort: boolean;
   /** As ListenSocketOptions.v6Only; false unless it is an IPv6 socket. */
   readonly v6Only: boolean;
+  /** It is a UDP socket. */
+  readonly isDatagram: boolean;
 }
 
 /** The sender of a message, verified by the kernel. A sender in another user namespace has the overflow uid 65534. */
@@ -531,6 +575,7 @@ export const LOOP_UNDELAYED = 0xffff_ffff;
 
 export interface NativeShim {
   createTransport(options: TransportOptions): NativeTransport;
+  createDatagramSockets(options: DatagramOptions): NativeDatagrams;
   /** Makes a TLS context for all threads. Returns its number, above 0, or why it was refused. Throws a TypeError for members of a wrong type. */
   createTlsContext(settings: TlsContextSettings): number | TlsMistake;
   /** Makes a context without certificates, whose handshakes fail with CONTEXT_NOT_READY. Returns its number. */
@@ -567,7 +612,7 @@ export interface NativeShim {
   boundAddress(fd: number): Uint8Array;
   /**
    * Returns the properties of a listen socket that another process has created, and makes it non-blocking. Throws an Error with `code`:
-   * ENOTSOCK, EPROTOTYPE unless it is a TCP or Unix stream socket, EINVAL if it does not listen.
+   * ENOTSOCK, EPROTOTYPE unless it is a TCP, UDP or Unix stream socket, EINVAL if a stream socket does not listen.
    */
   prepareListener(fd: number): ListenerFacts;
   duplicate(fd: number): number;

@@ -9,6 +9,7 @@ namespace {
 
 napi_value initialize(napi_env env, napi_value exports) {
   bindTransports(env, exports);
+  bindDatagrams(env, exports);
   bindSockets(env, exports);
   bindMessages(env, exports);
   bindFiles(env, exports);

@@ -81,6 +81,8 @@ bool readListenOptions(napi_env env, napi_value value, ListenOptions& to) {
       !readBool(env, property(env, value, "v6Only"), "v6Only", to.v6Only)) {
     return false;
   }
+  napi_value isDatagram = property(env, value, "isDatagram");
+  if (!isAbsent(env, isDatagram) && !readBool(env, isDatagram, "isDatagram", to.isDatagram)) return false;
   napi_value keepalive = property(env, value, "keepalive");
   if (!isAbsent(env, keepalive) && !readKeepalive(env, keepalive, to.keepalive)) return false;
   napi_value others = property(env, value, "others");

@@ -6,6 +6,7 @@
 namespace baton {
 
 void bindTransports(napi_env env, napi_value exports);
+void bindDatagrams(napi_env env, napi_value exports);
 void bindSockets(napi_env env, napi_value exports);
 void bindMessages(napi_env env, napi_value exports);
 void bindFiles(napi_env env, napi_value exports);

@@ -73,6 +73,7 @@ napi_value prepareListener(napi_env env, napi_callback_info info) {
   napi_set_named_property(env, made, "address", makeAddress(env, facts.address));
   napi_set_named_property(env, made, "reusePort", makeBool(env, facts.reusePort));
   napi_set_named_property(env, made, "v6Only", makeBool(env, facts.v6Only));
+  napi_set_named_property(env, made, "isDatagram", makeBool(env, facts.isDatagram));
   return made;
 }
 

@@ -40,7 +40,8 @@ int getOption(int fd, int level, int name, int& value) {
 // Options that accepted connections inherit are set once, on the listen socket.
 int setListenOptions(int fd, int family, const ListenOptions& options) {
   const bool v6 = family == AF_INET6;
-  int error = setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
+  // On UDP sockets this would let any other process of the user bind the same address.
+  int error = options.isDatagram ? 0 : setOption(fd, SOL_SOCKET, SO_REUSEADDR, 1);
   if (error == 0 && options.reusePort) error = setOption(fd, SOL_SOCKET, SO_REUSEPORT, 1);
   if (error == 0 && v6) error = setOption(fd, IPPROTO_IPV6, IPV6_V6ONLY, options.v6Only ? 1 : 0);
   if (error == 0 && options.freebind) {
@@ -51,6 +52,12 @@ int setListenOptions(int fd, int family, const ListenOptions& options) {
   }
   if (error == 0) error = setKeepalive(fd, options.keepalive);
   return error;
+}
+
+int makeNonBlocking(int fd) {
+  const int flags = fcntl(fd, F_GETFL);
+  if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return errno;
+  return 0;
 }
 
 SocketResult failed(const char* call, int error, std::string reason = {}) {
@@ -83,7 +90,8 @@ SocketResult bindTo(const SocketAddress& address, Descriptor fd) {
 }  // namespace
 
 SocketResult openListenSocket(const SocketAddress& address, const ListenOptions& options) {
-  Descriptor fd(socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int type = options.isDatagram ? SOCK_DGRAM : SOCK_STREAM;
+  Descriptor fd(socket(address.family(), type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!fd) return failed("socket", errno);
   if (address.isInternet()) {
     const int error = setListenOptions(fd.get(), address.family(), options);
@@ -156,10 +164,7 @@ int prepareAdopted(int fd) {
   int type = 0;
   socklen_t length = sizeof type;
   if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) != 0) return errno;
-  if (type != SOCK_STREAM) return EPROTOTYPE;
-  const int flags = fcntl(fd, F_GETFL);
-  if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0 || fcntl(fd, F_SETFD, FD_CLOEXEC) != 0) return errno;
-  return 0;
+  return type == SOCK_STREAM ? makeNonBlocking(fd) : EPROTOTYPE;
 }
 
 int prepareListener(int fd, ListenerFacts& facts) {
@@ -170,12 +175,14 @@ int prepareListener(int fd, ListenerFacts& facts) {
   if (error == 0) error = getOption(fd, SOL_SOCKET, SO_PROTOCOL, protocol);
   if (error == 0) error = getOption(fd, SOL_SOCKET, SO_ACCEPTCONN, listens);
   if (error != 0) return error;
-  if (type != SOCK_STREAM) return EPROTOTYPE;
-  if (listens == 0) return EINVAL;
+  facts.isDatagram = type == SOCK_DGRAM;
+  if (type != SOCK_STREAM && !facts.isDatagram) return EPROTOTYPE;
+  if (listens == 0 && !facts.isDatagram) return EINVAL;
   SocketAddress& address = facts.address;
   address.length = sizeof address.storage;
   if (getsockname(fd, address.get(), &address.length) != 0) return errno;
-  if (address.isInternet() ? protocol != IPPROTO_TCP : address.family() != AF_UNIX) return EPROTOTYPE;
+  const int expected = facts.isDatagram ? IPPROTO_UDP : IPPROTO_TCP;
+  if (address.isInternet() ? protocol != expected : facts.isDatagram || address.family() != AF_UNIX) return EPROTOTYPE;
   int reusePort = 0;
   int v6Only = 0;
   if (address.isInternet()) error = getOption(fd, SOL_SOCKET, SO_REUSEPORT, reusePort);
@@ -184,7 +191,7 @@ int prepareListener(int fd, ListenerFacts& facts) {
   facts.reusePort = reusePort != 0;
   facts.v6Only = v6Only != 0;
   // A thread must never block in accept().
-  return prepareAdopted(fd);
+  return makeNonBlocking(fd);
 }
 
 bool isLocalSocket(int fd) {

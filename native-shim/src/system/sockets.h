@@ -40,6 +40,7 @@ struct ListenOptions {
   bool freebind = false;
   bool transparent = false;
   bool v6Only = false;
+  bool isDatagram = false;  // UDP
   Keepalive keepalive;
   std::vector<SocketOption> others;  // set last before bind()
 };
@@ -79,9 +80,10 @@ struct ListenerFacts {
   SocketAddress address;
   bool reusePort = false;
   bool v6Only = false;
+  bool isDatagram = false;
 };
-// Fills `facts` and prepares the socket for a transport. Returns 0 or errno: EPROTOTYPE unless it is a TCP or Unix stream socket, EINVAL if
-// it does not listen.
+// Fills `facts` and prepares the socket for a transport. Returns 0 or errno: EPROTOTYPE unless it is a TCP, UDP or Unix stream socket,
+// EINVAL if a stream socket does not listen.
 int prepareListener(int fd, ListenerFacts& facts);
 // Returns 0 or errno; EOPNOTSUPP unless it is a TCP socket.
 int setKeepalive(int fd, const Keepalive& keepalive);

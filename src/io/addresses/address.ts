@@ -84,6 +84,11 @@ export function decodeSockaddr(bytes: Uint8Array, offset: number, length: number
   return NO_ADDRESS;
 }
 
+/** Returns the address in a whole sockaddr. See decodeSockaddr(). */
+export function addressOfSockaddr(raw: Uint8Array): Address {
+  return decodeSockaddr(raw, 0, raw.length);
+}
+
 /** Returns readable text, as in configurations: `127.0.0.1:80`, `[::1]:80`, `/run/x.sock`, `@name`; '' for no address. */
 export function addressText(address: Address): string {
   switch (address.kind) {
