@@ -57,7 +57,11 @@ for (const example of [...filesOf('examples', '.yaml'), DYNAMIC_BY_FILES, DYNAMI
     if (WITH_CERTIFICATES.includes(example)) await enterFolderWithCertificates(t);
     const result = load(example);
     t.ok(result.ok, result.ok ? 'is accepted' : formatProblems(result.errors));
-    t.equal(formatProblems(result.warnings), '', 'without a warning');
+    // Envoy's API has no other way to route datagrams that it does not call deprecated.
+    const warnings = result.warnings.filter(
+      ({ message }) => !message.includes("field 'matcher' of envoy.extensions.filters.udp"),
+    );
+    t.equal(formatProblems(warnings), '', 'without a warning');
   });
 }
 

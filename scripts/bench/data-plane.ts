@@ -18,6 +18,7 @@ import { EXTENSIONS } from '../../src/extensions/index.js';
 import { ExtensionRegistry } from '../../src/extensions/registry.js';
 import { HeaderBlockPool } from '../../src/http/headers/header-block.js';
 import { encodeIp } from '../../src/io/addresses/address.js';
+import { DatagramAccess } from '../../src/io/datagrams/datagram-access.js';
 import { Memory } from '../../src/io/memory.js';
 import {
   ClockWord,
@@ -443,6 +444,7 @@ async function buildWorker(): Promise<FakeTransport> {
     routes: new RouteTables({ clusters, runtime: thread.runtime, routeCounts }, ports.port(ON_DEMAND_PORT)),
     secrets: { generic: () => ({ value: '' }) },
     serverHealth: { isFailing: false, isFailRequested: false },
+    datagrams: new DatagramAccess(shim as NativeShim, io.transport, 0),
     accessLogFiles: new AccessLogFiles(),
     extensions,
     headerBlocks: new HeaderBlockPool(io.memory),

@@ -292,7 +292,8 @@ export class Checker {
     if (this.#problems.has(path) || this.#problems.has([...this.#path, 'name'])) return;
     if (oneof?.fields.some((member) => message[member] !== undefined)) return;
     const name = String(message['name'] ?? '');
-    const category = field.category ?? this.#categories.at(-1);
+    const expected = field.category ?? this.#categories.at(-1);
+    const category = alternativesTo(expected).find((each) => this.#catalog.byName(each, name)) ?? expected;
     const found = category === undefined ? undefined : this.#catalog.byName(category, name);
     // An old config field has already been reported, with its replacement.
     const isReported = this.#problems.has([...this.#path, 'config']);
@@ -311,8 +312,10 @@ export class Checker {
     this.#path.pop();
   }
 
-  #extension(config: Message, owner: Message, category: string | undefined): void {
+  #extension(config: Message, owner: Message, expected: string | undefined): void {
     const url = String(config['@type'] ?? '');
+    const category =
+      alternativesTo(expected).find((each) => this.#catalog.byTypeUrl(url, each)?.category === each) ?? expected;
     const found = this.#catalog.byTypeUrl(url, category);
     const name = String(owner['name'] ?? '');
     if (found === undefined || this.#hints.refusalOf(found, name, url, category) !== undefined) {
@@ -381,6 +384,13 @@ export function runCheck(
 }
 
 const LB_POLICY = 'envoy.config.cluster.v3.LoadBalancingPolicy';
+/** Filters of UDP listeners stand where those of TCP listeners do. checkListenerFilters() checks that they fit the protocol. */
+function alternativesTo(category: string | undefined): readonly string[] {
+  return category === 'envoy.filters.listener' ? LISTENER_FILTERS : [];
+}
+
+const LISTENER_FILTERS = ['envoy.filters.listener', 'envoy.filters.udp_listener'];
+
 /** The category of load-balancing policies. */
 const BALANCERS = 'envoy.load_balancing_policies';
 const HTTP_FILTER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter';

@@ -22,9 +22,11 @@ import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js'
 import type { RouteCounts } from '../http/routing/stats/route-counts.js';
 import type { RouteFilter } from '../http/routing/tables/route-table.js';
 import type { Tracer } from '../http/tracing/tracer.js';
+import type { DatagramAccess } from '../io/datagrams/datagram-access.js';
 import type { Timers } from '../io/time/timing-wheel.js';
 import type { ListenerFilter } from '../listener/listener-filter.js';
 import type { NetworkFilterFactory, TerminalNetworkFilter } from '../listener/network-filter.js';
+import type { UdpListenerFilter } from '../listener/udp/udp-filter.js';
 import type { Runtime } from '../runtime/runtime.js';
 import type { ScriptKind } from '../scripts/image.js';
 import type { WorkerScript } from '../scripts/worker-script.js';
@@ -45,6 +47,15 @@ export interface ListenerFilterExtension<C = unknown> extends Extension<C> {
   scopes?(config: C): ScopeRequest[];
   /** Called once for each worker and listener version. */
   createOnWorker(config: C, context: WorkerContext): ListenerFilter;
+}
+
+/** A filter of UDP listeners. */
+export interface UdpListenerFilterExtension<C = unknown> extends Extension<C> {
+  readonly category: 'envoy.filters.udp_listener';
+  /** Returns the scopes whose stats must exist before traffic. */
+  scopes?(config: C, listener: ListenerIdentity, extensions: ExtensionFinder): ScopeRequest[];
+  /** Called once for each worker and listener version. */
+  createOnWorker(config: C, listener: ListenerIdentity, context: WorkerContext): UdpListenerFilter;
 }
 
 /** A network filter before the terminal one: passes or closes connections. */
@@ -173,6 +184,7 @@ export type AnyExtension =
   | StatsSinkExtension
   | LoadBalancingPolicyExtension
   | ListenerFilterExtension
+  | UdpListenerFilterExtension
   | NetworkFilterExtension
   | TerminalNetworkFilterExtension
   | HttpFilterExtension
@@ -183,6 +195,7 @@ export type AnyExtension =
 /** Finds the extension that a typed_config configures. Throws if it is not of the requested kind. */
 export interface ExtensionFinder {
   listenerFilter(config: Any): ListenerFilterExtension;
+  udpListenerFilter(config: Any): UdpListenerFilterExtension;
   networkFilter(config: Any): NetworkFilterExtension | TerminalNetworkFilterExtension;
   httpFilter(config: Any): HttpFilterExtension | TerminalHttpFilterExtension;
   /** Returns whether this build has the HTTP filter that the message configures. */
@@ -368,6 +381,8 @@ export interface WorkerContext extends UpstreamThread {
    * stale.
    */
   readonly timers: Timers;
+  /** The UDP sockets of the thread. */
+  readonly datagrams: DatagramAccess;
   readonly accessLogFiles: AccessLogFiles;
   readonly extensions: ExtensionFinder;
   readonly headerBlocks: HeaderBlockPool;

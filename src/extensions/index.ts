@@ -54,6 +54,7 @@ import { networkScript } from './filters/network/script/index.js';
 import { sniCluster } from './filters/network/sni-cluster/index.js';
 import { sniDynamicForwardProxy } from './filters/network/sni-dynamic-forward-proxy/index.js';
 import { tcpProxy } from './filters/network/tcp-proxy/index.js';
+import { udpProxy } from './filters/udp/udp-proxy/index.js';
 import { clusterProvided } from './load-balancing-policies/cluster-provided/index.js';
 import { leastRequest } from './load-balancing-policies/least-request/index.js';
 import { maglev } from './load-balancing-policies/maglev/index.js';
@@ -133,6 +134,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   sniDynamicForwardProxy,
   tcpProxy,
   clusterProvided,
+  udpProxy,
   leastRequest,
   maglev,
   random,

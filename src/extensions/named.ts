@@ -249,6 +249,14 @@ function matcherParts(): NamedExtension[] {
         'xds.type.matcher.v3.IPMatcher.IPRangeMatcher': obeyed('ranges', 'on_match', 'exclusive'),
       },
     ),
+    part(
+      'envoy.matching.action',
+      'envoy.filters.udp_listener.udp_proxy.route',
+      'envoy.extensions.filters.udp.udp_proxy.v3.Route',
+      {
+        'envoy.extensions.filters.udp.udp_proxy.v3.Route': obeyed('cluster'),
+      },
+    ),
     part('envoy.matching.action', 'envoy.filters.rbac.action', 'envoy.config.rbac.v3.Action'),
     part(
       'envoy.path.match',

@@ -19,6 +19,7 @@ import type {
   TerminalHttpFilterExtension,
   TerminalNetworkFilterExtension,
   TracerExtension,
+  UdpListenerFilterExtension,
   WorkerContext,
 } from './factories.js';
 import { createFiltered } from './log-filters.js';
@@ -38,6 +39,12 @@ export class ExtensionRegistry implements ExtensionFinder, LoadBalancingPolicies
     const extension = this.#find(config);
     if (extension.category === 'envoy.filters.listener') return extension;
     throw wrongKind(config, 'a listener filter');
+  }
+
+  udpListenerFilter(config: Any): UdpListenerFilterExtension {
+    const extension = this.#find(config);
+    if (extension.category === 'envoy.filters.udp_listener') return extension;
+    throw wrongKind(config, 'a filter of UDP listeners');
   }
 
   networkFilter(config: Any): NetworkFilterExtension | TerminalNetworkFilterExtension {

@@ -46,6 +46,7 @@ export type {
   StatsSinkExtension,
   TerminalNetworkFilterExtension,
   TracerExtension,
+  UdpListenerFilterExtension,
   WorkerContext,
   WorkerPort,
 } from './factories.js';
@@ -67,6 +68,8 @@ export { errorStatus } from '../config/fields/http-status.js';
 export { unpack } from '../config/schema/any.js';
 export { checkGrpcService } from '../grpc/initial-metadata.js';
 export { checkHttpService } from '../upstream/http-calls/check-http-service.js';
+export { reportLogFilters } from './log-filters.js';
+export { accessLogScopes, createAccessLoggers } from './registry.js';
 export { reportMistakes } from './report-mistakes.js';
 
 // ── HTTP filters ─────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -137,7 +140,13 @@ export { withinPlace } from '../access-log/operators/format-error.js';
 export type { HeaderNeeds } from '../access-log/operators/operator.js';
 export type { FilterState, FilterStateObject, UpstreamSharing } from '../access-log/stream/filter-state.js';
 export type { HeaderView } from '../access-log/stream/header-view.js';
-export { PROTOCOL_NAMES, Protocol, type StreamInfo, UNSET } from '../access-log/stream/stream-info.js';
+export {
+  type DownstreamProperties,
+  PROTOCOL_NAMES,
+  Protocol,
+  StreamInfo,
+  UNSET,
+} from '../access-log/stream/stream-info.js';
 
 // ── Load-balancing policies ──────────────────────────────────────────────────────────────────────────────────────────
 //
@@ -167,6 +176,19 @@ export type { CertificateFacts, ConnectionSecurity } from '../io/tls/connection-
 export type { DetectedProtocols } from '../io/tls/detected-protocols.js';
 export { type InspectedConnection, type ListenerFilter, Verdict } from '../listener/listener-filter.js';
 export { RESTORES_DESTINATION } from '../listener/restore-destination.js';
+
+// ── Filters of UDP listeners ─────────────────────────────────────────────────────────────────────────────────────────
+//
+// A UdpListenerFilter gets the datagrams of clients. DatagramSockets opens sockets that are connected to hosts.
+
+export { rxDatagramBytes } from '../config/fields/udp.js';
+export type { DatagramPath, PathKey } from '../io/datagrams/datagram-path.js';
+export type { Datagram, DatagramReceiver, DatagramSender, DatagramSockets } from '../io/datagrams/datagram-sockets.js';
+export type { SocketOption } from '../io/shim.js';
+export type { UdpListenerFilter, UdpSocket } from '../listener/udp/udp-filter.js';
+export { UdpClusterStats, UdpProxyStats } from '../stats/layouts/udp.js';
+export type { ClusterHost } from '../upstream/cluster.js';
+export type { Host } from '../upstream/hosts/host.js';
 
 // ── Network filters ──────────────────────────────────────────────────────────────────────────────────────────────────
 //
@@ -262,7 +284,9 @@ export { atMostMs } from '../common/time/within-ms.js';
 export {
   type Address,
   addressOfBytes,
+  addressOfSockaddr,
   addressText,
+  encodeIp,
   encodePath,
   ipAddress,
   ipOfAddress,

@@ -17,7 +17,9 @@ import type { HandedOverConnection, HandOverQueue, PreparedTakeOver } from './ha
 import type { InspectedSocket } from './inspected-socket.js';
 import { type InspectionEvents, type InspectionSettings, Inspections } from './inspections.js';
 import type { FilterChain, FilterChainFinder, FilterTakeOver } from './network-filter.js';
+import { OpenConnections } from './open-connections.js';
 import { SecuringConnection } from './securing.js';
+import type { WorkerListener } from './worker-listener.js';
 
 export interface ActiveListenerOptions {
   id: number;
@@ -48,7 +50,7 @@ export interface ActiveListenerOptions {
   listenerAt?: ((destination: Address) => ActiveListener | undefined) | undefined;
 }
 
-export class ActiveListener implements ListenerHandler, ConnectionOwner, InspectionEvents {
+export class ActiveListener implements WorkerListener, ListenerHandler, ConnectionOwner, InspectionEvents {
   /** Unique in the process. */
   readonly id: number;
   readonly name: string;
@@ -453,15 +455,4 @@ export class ActiveListener implements ListenerHandler, ConnectionOwner, Inspect
 /** Connections whose filters could not resume them in another process must not stop for it: they drain. */
 function setHandOverQueue({ drain, terminal }: FilterChain, handOverQueue: HandOverQueue | undefined): void {
   if (terminal.prepareTakeOver !== undefined) drain.handOverQueue = handOverQueue;
-}
-
-/** Open connections and requests. */
-export class OpenConnections {
-  connections = 0;
-  requests = 0;
-
-  add({ handler }: DownstreamConnection): void {
-    this.connections++;
-    this.requests += handler?.activeRequests ?? 0;
-  }
 }

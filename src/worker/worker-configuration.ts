@@ -8,6 +8,7 @@ import type { WorkerContext } from '../extensions/factories.js';
 import type { ExtensionRegistry } from '../extensions/registry.js';
 import { headerBlocks } from '../http/headers/header-block.js';
 import { RouteCountsSet } from '../http/routing/stats/route-counts.js';
+import type { DatagramAccess } from '../io/datagrams/datagram-access.js';
 import { monotonicMs } from '../io/time/timer-driver.js';
 import { getLogger } from '../log/logger.js';
 import { SCRIPTS_PORT } from '../scripts/published.js';
@@ -33,6 +34,7 @@ import type { ThreadScopes } from './stats/thread-scopes.js';
 
 export interface ConfigurationContext {
   readonly thread: UpstreamThread;
+  readonly datagrams: DatagramAccess;
   readonly extensions: ExtensionRegistry;
   readonly scopes: ThreadScopes;
   readonly ports: WorkerPorts;
@@ -57,7 +59,7 @@ export class WorkerConfiguration {
   readonly #inflated: Scope;
 
   constructor(start: WorkerStart, context: ConfigurationContext) {
-    const { accessLogFiles, extensions, ports, scopes, thread } = context;
+    const { accessLogFiles, datagrams, extensions, ports, scopes, thread } = context;
     this.#context = context;
     this.#isReplacement = start.isReplacement;
     this.#inflated = scopes.find(`thread_local_cluster_manager.worker_${start.index}.`, ThreadLocalClusterManagerStats);
@@ -78,6 +80,7 @@ export class WorkerConfiguration {
       filterConfigs: this.#filterConfigs,
       scripts: this.scripts,
       secrets: new GenericSecrets(ports.port(SECRETS_PORT)),
+      datagrams,
       accessLogFiles,
       extensions,
       headerBlocks: headerBlocks(thread.memory),

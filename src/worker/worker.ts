@@ -11,6 +11,7 @@ import { atMostMs } from '../common/time/within-ms.js';
 import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
 import { EXTENSIONS } from '../extensions/index.js';
 import { ExtensionRegistry } from '../extensions/registry.js';
+import { DatagramAccess } from '../io/datagrams/datagram-access.js';
 import { openMemory } from '../io/memory.js';
 import { loadShim, type NativeShim } from '../io/shim.js';
 import { openThreadIo } from '../io/thread-io.js';
@@ -62,6 +63,7 @@ class Worker {
   readonly #runtime: Runtime;
   readonly #ports: WorkerPorts;
   readonly #transport: Transport;
+  readonly #datagrams: DatagramAccess;
   readonly #timers: TimerDriver;
   readonly #configuration: WorkerConfiguration;
   readonly #accessLogFiles: AccessLogFiles;
@@ -141,12 +143,14 @@ class Worker {
     this.#heartbeat = new Heartbeat(start.heartbeat, start.index);
     if (start.watchesLoop)
       this.#loopWatch = new LoopWatch(shim, this.#scopes.find(dispatcherPrefix(start.index), DispatcherStats));
+    this.#datagrams = new DatagramAccess(shim, io.transport, DESCRIPTOR_RESERVE);
     this.#configuration = new WorkerConfiguration(start, {
       thread,
       extensions,
       scopes: this.#scopes,
       ports: this.#ports,
       accessLogFiles: this.#accessLogFiles,
+      datagrams: this.#datagrams,
       send: (message) => this.#send(message),
       end: (error) => this.#dieOf(error),
     });
@@ -273,6 +277,7 @@ class Worker {
     this.#handOver.close();
     this.#transport.beginTurn();
     this.#configuration.end();
+    this.#datagrams.close();
     this.#transport.destroy();
     this.#timers.close();
     this.#heartbeat.stop();
@@ -315,6 +320,7 @@ class Worker {
     this.#transport.beginTurn();
     this.#configuration.abandon(error);
     // Before its end the event loop would accept once more: new connections belong to the replacement thread.
+    this.#datagrams.close();
     this.#transport.destroy();
     this.#accessLogFiles.flushSync(FINAL_FLUSH_MS);
     this.#filesystemStats.close();

@@ -795,11 +795,11 @@ static_resources:
     "Plain value cannot start with reserved character @; put a text that begins with '@' into quotes",
   ],
   [
-    'a UDP listener, whose missing filter chains are not reported',
-    'static_resources:\n  listeners:\n  - address: { socket_address: { protocol: UDP, address: 127.0.0.1, port_value: 1 } }\n',
-    `baton.yaml:3:44: ${LISTENER}.address.socket_address.protocol: 'UDP' of envoy.config.core.v3.SocketAddress.protocol is not implemented here
-  3 |   - address: { socket_address: { protocol: UDP, address: 127.0.0.1, port_value: 1 } }
-    |                                            ^`,
+    'a UDP listener with filter chains',
+    'static_resources:\n  listeners:\n  - address: { socket_address: { protocol: UDP, address: 127.0.0.1, port_value: 1 } }\n    filter_chains: [{}]\n',
+    `baton.yaml:4:5: ${LISTENER}.filter_chains: 1 filter chain(s) specified for connection-less UDP listener.
+  4 |     filter_chains: [{}]
+    |     ^`,
   ],
   [
     'an unknown extension',

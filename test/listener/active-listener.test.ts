@@ -2,14 +2,11 @@
 
 import t from 'tap';
 import type { Transport } from '../../src/io/transport/transport.js';
-import {
-  ActiveListener,
-  type ActiveListenerOptions,
-  type OpenConnections,
-} from '../../src/listener/active-listener.js';
+import { ActiveListener, type ActiveListenerOptions } from '../../src/listener/active-listener.js';
 import { DownstreamConnection } from '../../src/listener/downstream-connection.js';
 import { ListenerDrain } from '../../src/listener/listener-drain.js';
 import type { FilterChain } from '../../src/listener/network-filter.js';
+import type { OpenConnections } from '../../src/listener/open-connections.js';
 
 function chain(id: number): FilterChain {
   const terminal = { accept: () => undefined };

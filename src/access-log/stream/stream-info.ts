@@ -130,7 +130,7 @@ export class StreamInfo {
   isOverrideStrict = false;
 
   /** The record that caused this: one of the API's AccessLogType. */
-  accessLogType: 'NotSet' | 'DownstreamEnd' | 'TcpConnectionEnd' = 'NotSet';
+  accessLogType: 'NotSet' | 'DownstreamEnd' | 'TcpConnectionEnd' | 'UdpSessionEnd' | 'UdpPeriodic' = 'NotSet';
 
   routeName = '';
   virtualHostName = '';

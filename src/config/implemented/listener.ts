@@ -31,6 +31,7 @@ export const LISTENER: ImplementedTable = {
     additional_addresses: refused('define a listener for each address'),
     connection_balance_config: refused('the kernel spreads connections over the workers: leave it out'),
     access_log: true,
+    udp_listener_config: true,
     socket_options: true,
     tcp_keepalive: true,
     max_connections_to_accept_per_socket_event: true,
@@ -38,7 +39,6 @@ export const LISTENER: ImplementedTable = {
     ...notImplemented(
       'filter_chain_matcher',
       'tcp_fast_open_queue_length',
-      'udp_listener_config',
       'api_listener',
       'internal_listener',
       'enable_mptcp',
@@ -48,6 +48,12 @@ export const LISTENER: ImplementedTable = {
     per_connection_buffer_high_watermark_timeout: refused(FULL_BUFFERS),
   },
   'envoy.config.listener.v3.Listener.DeprecatedV1': { bind_to_port: true },
+  'envoy.config.listener.v3.UdpListenerConfig': {
+    downstream_socket_config: true,
+    quic_options: refused('the OpenSSL of Node has no QUIC'),
+    udp_packet_packet_writer_config: refused('datagrams are always sent in batches: leave it out'),
+  },
+  'envoy.config.core.v3.UdpSocketConfig': { max_rx_datagram_size: true, prefer_gro: true },
   'envoy.config.listener.v3.ListenerFilter': {
     name: true,
     typed_config: true,

@@ -3,15 +3,16 @@
 
 import type { Listener } from '../../config/generated/api.js';
 import { type Address, addressText, ipAddress } from '../../io/addresses/address.js';
-import type { ActiveListener } from '../../listener/active-listener.js';
+import { ActiveListener } from '../../listener/active-listener.js';
+import type { WorkerListener } from '../../listener/worker-listener.js';
 
 export class ListenerDestinations {
-  readonly #listeners: () => Iterable<ActiveListener>;
+  readonly #listeners: () => Iterable<WorkerListener>;
   /** By address with port; undefined after a change. */
   #byAddress: ReadonlyMap<string, ActiveListener> | undefined;
 
   /** @param listeners in the order of their versions */
-  constructor(listeners: () => Iterable<ActiveListener>) {
+  constructor(listeners: () => Iterable<WorkerListener>) {
     this.#listeners = listeners;
   }
 
@@ -29,7 +30,9 @@ export class ListenerDestinations {
   #index(): ReadonlyMap<string, ActiveListener> {
     const byAddress = new Map<string, ActiveListener>();
     for (const listener of this.#listeners()) {
-      if (listener.isServing && listener.address !== undefined) byAddress.set(addressText(listener.address), listener);
+      // UDP listeners have no connections.
+      if (!(listener instanceof ActiveListener) || !listener.isServing || listener.address === undefined) continue;
+      byAddress.set(addressText(listener.address), listener);
     }
     return byAddress;
   }

@@ -4,17 +4,20 @@ import { messageOf } from '../../common/errors/errors.js';
 import { shownName } from '../../common/text/shown.js';
 import { bufferLimitBytes } from '../../config/fields/buffer-limit.js';
 import { CONNECTION_MONITOR } from '../../config/fields/connection-monitor.js';
+import { isUdp } from '../../config/fields/udp.js';
 import type { Listener } from '../../config/generated/api.js';
 import type { WorkerContext } from '../../extensions/factories.js';
 import { createAccessLoggers } from '../../extensions/registry.js';
 import { bufferLimits } from '../../io/transport/buffer-limits.js';
 import { AcceptFailures } from '../../listener/accept-failures.js';
-import { ActiveListener, type OpenConnections } from '../../listener/active-listener.js';
+import { ActiveListener } from '../../listener/active-listener.js';
 import { ConnectionLimit, GLOBAL_CONNECTION_LIMIT, UNLIMITED } from '../../listener/connection-limit.js';
 import { ConnectionLog } from '../../listener/connection-log.js';
 import type { DrainWindow } from '../../listener/drain-window.js';
 import type { HandedOverConnection, HandOverQueue, PreparedTakeOver } from '../../listener/hand-over.js';
 import type { FilterChain, FilterChainFinder } from '../../listener/network-filter.js';
+import type { OpenConnections } from '../../listener/open-connections.js';
+import type { WorkerListener } from '../../listener/worker-listener.js';
 import { forEachGuarded } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
 import { ListenerStats, ListenerWorkerStats } from '../../stats/layouts/listener.js';
@@ -32,6 +35,7 @@ import { ChainBuilder, finderOf } from './chain-builder.js';
 import { IdleHosts } from './idle-hosts.js';
 import { inspectionOf } from './inspection.js';
 import { addressOfListener, ListenerDestinations } from './listener-destinations.js';
+import { createUdpListener } from './udp.js';
 import { UnbuiltListeners } from './unbuilt-listeners.js';
 
 const logger = getLogger('config');
@@ -51,7 +55,7 @@ export class WorkerListeners {
   readonly #isLimitMonitored: boolean;
   readonly #nextSerial: () => number;
   readonly #acceptFailures: AcceptFailures;
-  readonly #listeners = new Map<number, ActiveListener>();
+  readonly #listeners = new Map<number, WorkerListener>();
   /** For connections that listeners with use_original_dst pass on. */
   readonly #destinations = new ListenerDestinations(() => this.#listeners.values());
   readonly #builder: ChainBuilder;
@@ -273,8 +277,9 @@ export class WorkerListeners {
     return index % this.#workers === this.#workerIndex;
   }
 
-  #create(snapshot: ListenerSnapshot, chains: readonly FilterChain[], finder: FilterChainFinder): ActiveListener {
+  #create(snapshot: ListenerSnapshot, chains: readonly FilterChain[], finder: FilterChainFinder): WorkerListener {
     const { block, config, id, name, statToken } = snapshot;
+    if (isUdp(config)) return createUdpListener(snapshot, this.#context);
     const prefix = `listener.${statToken}.`;
     return new ActiveListener(
       {

@@ -54,7 +54,7 @@ function taken(
   const inherited = new InheritedSockets(shim, [offered]);
   const found = given.isAdmin
     ? inherited.takeAdmin(wanted, v6Only)
-    : inherited.takeListener({ name: 'door', address: wanted, traits: TRAITS, v6Only });
+    : inherited.takeListener({ name: 'door', address: wanted, traits: TRAITS, v6Only, isDatagram: false });
   t.same(inherited.taken, found === undefined ? [] : [7], 'the parent is notified of what was taken');
   inherited.closeRest();
   for (const fd of found?.fds ?? []) shim.closeDescriptor(fd);

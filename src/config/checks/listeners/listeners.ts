@@ -2,17 +2,19 @@
 
 import { addressText, ipAddress } from '../../../io/addresses/address.js';
 import { bindsToPort } from '../../fields/binds-to-port.js';
+import { isUdp } from '../../fields/udp.js';
 import type { Address, Any, Filter, FilterChain, HttpFilter, Listener } from '../../generated/api.js';
 import { unpack } from '../../schema/any.js';
 import type { Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
-import { checkBindable, checkStream } from '../addresses.js';
+import { checkBindable } from '../addresses.js';
 import type { CheckContext } from '../check-context.js';
 import { checkClusterName } from '../names/cluster-name.js';
 import { checkNamedClusters } from '../names/named-clusters.js';
 import { checkUnique } from '../names/unique-names.js';
 import { checkFilterChainMatches } from './filter-chains.js';
 import { checkHttpFilters } from './http-filters.js';
+import { checkListenerFilters } from './listener-filters.js';
 import { checkManagerRoutes } from './manager-routes.js';
 
 const LISTENERS = ['static_resources', 'listeners'];
@@ -48,8 +50,8 @@ function boundAddress({ pipe, socket_address: socket }: Address): string | undef
   if (pipe) return pipe.path;
   if (!socket?.port_value) return undefined;
   const ip = ipAddress(socket.address ?? '', socket.port_value);
-  // Invalid addresses are reported by checkBindable().
-  return ip && addressText(ip);
+  // Invalid addresses are reported by checkBindable(). UDP has its own ports.
+  return ip && `${addressText(ip)}${socket.protocol === 'UDP' ? ' (UDP)' : ''}`;
 }
 
 /** Checks a single listener. */
@@ -59,7 +61,7 @@ export function checkListener(listener: Listener, path: Path, context: CheckCont
   if ((listener.tcp_backlog_size ?? 0) > MAX_BACKLOG) {
     problems.error([...path, 'tcp_backlog_size'], `it must be at most ${MAX_BACKLOG}`);
   }
-  checkStream(listener.address?.socket_address, [...path, 'address', 'socket_address'], problems);
+  checkListenerFilters(listener, path, context);
   for (const field of ['freebind', 'transparent', 'reuse_port', 'enable_reuse_port', 'tcp_keepalive'] as const) {
     if (!listener.address?.pipe || !listener[field]) continue;
     problems.error(
@@ -70,8 +72,12 @@ export function checkListener(listener: Listener, path: Path, context: CheckCont
   }
   const isElsewhere = ['address', 'internal_listener', 'api_listener'].some((field) => problems.has([...path, field]));
   if (!listener.address && !isElsewhere) problems.error(path, 'a listener needs an address');
-  const isUdp = listener.address?.socket_address?.protocol === 'UDP';
-  if (!listener.filter_chains && !listener.default_filter_chain && !isUdp && !hasProblemAt(CHAINS, path, problems)) {
+  if (
+    !listener.filter_chains &&
+    !listener.default_filter_chain &&
+    !isUdp(listener) &&
+    !hasProblemAt(CHAINS, path, problems)
+  ) {
     problems.error(path, `no filter chains specified`);
   }
   listener.filter_chains?.forEach((chain, index) => {

@@ -4,6 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { shownName } from '../../../common/text/shown.js';
 import type { Listener } from '../../../config/generated/api.js';
 import { getLogger } from '../../../log/logger.js';
+import { claimedText } from '../version/claimed-address.js';
 import type { InheritedSockets } from '../version/inherited-sockets.js';
 import { changesReusePort, ListenError } from '../version/listen-sockets.js';
 import { type ListenerContext, type ListenerSpec, PrimaryListener } from '../version/primary-listener.js';
@@ -155,7 +156,7 @@ class Preparation implements PreparedChange {
       version.name !== name && !this.removed.has(version.name) && !this.moving.has(version);
     if (!isAddressTaken(address, this.#versionsThat(stays))) return;
     throw new ListenError(
-      `error adding listener: '${name}' has duplicate address '${address}' as existing listener, to check if the listener ` +
+      `error adding listener: '${name}' has duplicate address '${claimedText(address!)}' as existing listener, to check if the listener ` +
         "has duplicated addresses with other listeners or 'enable_reuse_port' is set to 'false' for the listener",
       true,
     );

@@ -3,9 +3,11 @@
 
 import { shownName } from '../../../common/text/shown.js';
 import { bindsToPort } from '../../../config/fields/binds-to-port.js';
+import { isUdp } from '../../../config/fields/udp.js';
 import type { Listener } from '../../../config/generated/api.js';
 import { type Address, addressText } from '../../../io/addresses/address.js';
 import { getLogger } from '../../../log/logger.js';
+import { claimText } from '../version/claimed-address.js';
 import type { InheritedSocket, InheritedSockets } from '../version/inherited-sockets.js';
 import {
   isV6Only,
@@ -39,12 +41,18 @@ export function socketSource(
 ): SocketSource {
   if (!bindsToPort(config)) return { reused: undefined, address: undefined };
   const address = listenAddress(config.address);
-  const wanted = addressText(address);
+  const wanted = claimText(config, address);
   for (const owner of owners) {
     if (owner.sharesSockets && isAt(owner, name, wanted)) return fromVersion(owner, config);
   }
   const traits = socketTraits(config);
-  const inherited = parent?.takeListener({ name: config.name ?? '', address, traits, v6Only: isV6Only(config) });
+  const inherited = parent?.takeListener({
+    name: config.name ?? '',
+    address,
+    traits,
+    v6Only: isV6Only(config),
+    isDatagram: isUdp(config),
+  });
   return { reused: inherited && fromParent(inherited), address: undefined };
 }
 

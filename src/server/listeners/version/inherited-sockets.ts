@@ -7,6 +7,7 @@ import type { NativeShim } from '../../../io/shim.js';
 import { getLogger } from '../../../log/logger.js';
 import { peerText } from '../../../restart/peer-text.js';
 import type { ReceivedSockets } from '../../../restart/received-sockets.js';
+import { claimedText, claimOf } from './claimed-address.js';
 
 /** Sockets that the parent has bound and that stay in use. */
 export interface InheritedSocket {
@@ -28,6 +29,8 @@ export interface SocketRequest {
   readonly traits: string;
   /** An IPv6 listener refuses IPv4-mapped peers. */
   readonly v6Only: boolean;
+  /** They are UDP sockets. */
+  readonly isDatagram: boolean;
 }
 
 const logger = getLogger('main');
@@ -67,7 +70,7 @@ export class InheritedSockets {
 
   /** Returns the socket of the admin interface; undefined when the parent's has another address. */
   takeAdmin(address: Address, v6Only: boolean): InheritedSocket | undefined {
-    const wanted = { name: '', address, traits: '', v6Only };
+    const wanted = { name: '', address, traits: '', v6Only, isDatagram: false };
     return this.#take(
       wanted,
       this.#available.find((each) => each.isAdmin && fits(each, wanted)),
@@ -111,11 +114,12 @@ export class InheritedSockets {
     return { id, address, fds, isReusePort };
   }
 
-  #refusalOf(fd: number, address: Address, { v6Only }: SocketRequest, sockets: ReceivedSockets): string | undefined {
+  #refusalOf(fd: number, address: Address, wanted: SocketRequest, sockets: ReceivedSockets): string | undefined {
     try {
       const facts = this.#shim.prepareListener(fd);
+      if (facts.isDatagram !== wanted.isDatagram) return REASONS['EPROTOTYPE'];
       if (!isBoundTo(facts.address, address)) return 'it is bound elsewhere';
-      if (address.kind === AddressKind.Ip6 && facts.v6Only !== v6Only) return 'ipv4_compat differs';
+      if (address.kind === AddressKind.Ip6 && facts.v6Only !== wanted.v6Only) return 'ipv4_compat differs';
       return sockets.isReusePort && !facts.reusePort ? 'it does not share its port' : undefined;
     } catch (error) {
       return REASONS[(error as NodeJS.ErrnoException).code ?? ''] ?? messageOf(error);
@@ -125,18 +129,18 @@ export class InheritedSockets {
 
 const REASONS: Readonly<Record<string, string>> = {
   ENOTSOCK: 'it is not a socket',
-  EPROTOTYPE: 'it is not a TCP or Unix stream socket',
+  EPROTOTYPE: 'it is a socket of another protocol',
   EINVAL: 'it does not listen',
 };
 
 function fits({ name, configured, real, traits }: ReceivedSockets, wanted: SocketRequest): boolean {
   if (traits !== wanted.traits) return false;
-  const text = addressText(wanted.address);
+  const text = claimOf(wanted.address, wanted.isDatagram);
   return real === text || (configured === text && name === wanted.name);
 }
 
 /** Returns the address that the sockets must have. Of the parent's description, only the port given for port 0 is trusted. */
 function addressOf(wanted: Address, { real }: ReceivedSockets): Address {
   const isAnyPort = wanted.kind !== AddressKind.Unix && wanted.port === 0;
-  return isAnyPort ? { ...wanted, port: addressOfText(real).port } : wanted;
+  return isAnyPort ? { ...wanted, port: addressOfText(claimedText(real)).port } : wanted;
 }

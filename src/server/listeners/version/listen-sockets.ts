@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { currentUmask } from '../../../common/process/umask.js';
 import { shownName } from '../../../common/text/shown.js';
+import { isUdp } from '../../../config/fields/udp.js';
 import type { Address as AddressConfig, Listener } from '../../../config/generated/api.js';
 import {
   type Address,
@@ -77,6 +78,7 @@ export interface OpenOptions {
 export function openListenSockets(shim: NativeShim, listener: Listener, options: OpenOptions): ListenSockets {
   const { reused, keepsBoundPath, workers } = options;
   const wanted = options.address ?? listenAddress(listener.address);
+  if (isUdp(listener) && workers > 1 && !sharesPort(listener, wanted)) throw new ListenError(UNSTABLE);
   const isReusePort = reused?.isReusePort ?? sharesPort(listener, wanted);
   const isShared = !isReusePort || !sharesPort(listener, wanted);
   const fds = [...(reused?.fds ?? [])];
@@ -90,7 +92,7 @@ export function openListenSockets(shim: NativeShim, listener: Listener, options:
     while (fds.length < (isShared ? 1 : workers)) {
       const fd = shim.openListenSocket(encodeAddress(address), socketOptions(listener, isReusePort, address));
       fds.push(fd);
-      for (const option of socketOptionsAt(listener.socket_options, 'STATE_BOUND', address))
+      for (const option of socketOptionsAt(listener.socket_options, 'STATE_BOUND', address, isUdp(listener)))
         shim.setSocketOption(fd, option);
       if (fds.length === 1) address = boundAddress(shim, fd, wanted);
     }
@@ -101,6 +103,11 @@ export function openListenSockets(shim: NativeShim, listener: Listener, options:
     throw listenError(wanted, error);
   }
 }
+
+/** In Envoy's words. */
+const UNSTABLE =
+  'Listening on UDP when concurrency is > 1 without the SO_REUSEPORT socket option results in unstable packet proxying. ' +
+  'Configure the reuse_port listener option or set concurrency = 1.';
 
 /** Returns the absence of sockets (bind_to_port: false). */
 export function noSockets(listener: Listener): ListenSockets {
@@ -136,9 +143,9 @@ export function startListening(shim: NativeShim, listener: Listener, sockets: Li
     // Before any client can connect. A version without a mode, after one with a mode, gets the permissions of a new file.
     const mode = listener.address?.pipe?.mode ?? 0;
     if (mode !== sockets.mode) shim.setSocketMode(sockets.address.path, mode || 0o777 & ~currentUmask());
-    const options = socketOptionsAt(listener.socket_options, 'STATE_LISTENING', sockets.address);
+    const options = socketOptionsAt(listener.socket_options, 'STATE_LISTENING', sockets.address, isUdp(listener));
     for (const fd of sockets.fds) {
-      shim.listen(fd, backlogOf(listener));
+      if (!isUdp(listener)) shim.listen(fd, backlogOf(listener));
       for (const option of options) shim.setSocketOption(fd, option);
     }
     return { ...sockets, mode };
@@ -149,6 +156,7 @@ export function startListening(shim: NativeShim, listener: Listener, sockets: Li
 
 /** Makes sockets that another process has bound listen; failures are logged. */
 export function listenIfPossible(shim: NativeShim, listener: Listener, fds: readonly number[]): void {
+  if (isUdp(listener)) return;
   for (const fd of fds) {
     try {
       shim.listen(fd, backlogOf(listener));
@@ -190,14 +198,16 @@ function sharesPort(listener: Listener, address: Address): boolean {
 }
 
 function socketOptions(listener: Listener, reusePort: boolean, address: Address): ListenSocketOptions {
-  const keepalive = listener.tcp_keepalive;
+  // As in Envoy, it has no effect on UDP sockets.
+  const keepalive = isUdp(listener) ? undefined : listener.tcp_keepalive;
   return {
     keepalive: keepalive && {
       idle: keepalive.keepalive_time,
       interval: keepalive.keepalive_interval,
       probes: keepalive.keepalive_probes,
     },
-    others: socketOptionsAt(listener.socket_options, 'STATE_PREBIND', address),
+    isDatagram: isUdp(listener),
+    others: socketOptionsAt(listener.socket_options, 'STATE_PREBIND', address, isUdp(listener)),
     reusePort,
     freebind: listener.freebind ?? false,
     transparent: listener.transparent ?? false,

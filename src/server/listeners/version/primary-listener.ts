@@ -5,6 +5,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { callExtension } from '../../../common/errors/defects.js';
 import { bindsToPort } from '../../../config/fields/binds-to-port.js';
 import { bufferLimitBytes } from '../../../config/fields/buffer-limit.js';
+import { isUdp } from '../../../config/fields/udp.js';
 import type { FilterChain, Listener } from '../../../config/generated/api.js';
 import type { ListenerIdentity } from '../../../extensions/factories.js';
 import { type Address, addressText } from '../../../io/addresses/address.js';
@@ -12,12 +13,14 @@ import type { NativeShim } from '../../../io/shim.js';
 import type { DrainWindow } from '../../../listener/drain-window.js';
 import type { Offer } from '../../../restart/parent-end.js';
 import { ListenerStats, ListenerWorkerStats } from '../../../stats/layouts/listener.js';
+import { UdpListenerStats } from '../../../stats/layouts/udp.js';
 import { scopePrefix } from '../../../stats/scope-prefix.js';
 import type { ScopeRequest } from '../../../stats/store.js';
 import type { InlineRoutesSnapshot, ListenerSnapshot, WorkerSockets } from '../../../worker/messages/messages.js';
 import type { DynamicState } from '../../../xds/dynamic-state.js';
 import type { InitManager } from '../../init/init-manager.js';
 import type { HeldScopes } from '../../workers/worker-scopes.js';
+import { claimText } from './claimed-address.js';
 import {
   copySockets,
   isBoundLike,
@@ -152,7 +155,7 @@ export class PrimaryListener implements PublishedItem {
     const { address } = this.#sockets;
     if (this.#addressOf !== address) {
       this.#addressOf = address;
-      this.#addressText = addressText(address);
+      this.#addressText = claimText(this.config, address);
     }
     return this.#addressText;
   }
@@ -354,8 +357,8 @@ export class PrimaryListener implements PublishedItem {
       id,
       isAdmin: false,
       name: this.config.name ?? '',
-      configured: configuredAddress(this.config),
-      real: addressText(address),
+      configured: claimText(this.config, listenAddress(this.config.address)),
+      real: claimText(this.config, address),
       traits: socketTraits(this.config),
       isReusePort,
       fds,
@@ -399,9 +402,26 @@ export class PrimaryListener implements PublishedItem {
     for (let index = 0; index < this.#context.concurrency; index++) {
       requests.push({ prefix: `${this.statPrefix}worker_${index}.`, layout: ListenerWorkerStats });
     }
+    if (isUdp(this.config)) return [...requests, ...this.#udpScopes()];
     for (const { typed_config: filter } of this.config.listener_filters ?? []) {
       const extension = this.#context.extensions.listenerFilter(filter!);
       requests.push(...callExtension('scopes', extension.name, () => extension.scopes?.(filter!) ?? []));
+    }
+    return requests;
+  }
+
+  #udpScopes(): ScopeRequest[] {
+    const { extensions } = this.#context;
+    const requests: ScopeRequest[] = [{ prefix: `${this.statPrefix}udp.`, layout: UdpListenerStats }];
+    for (const { typed_config: filter } of this.config.listener_filters ?? []) {
+      const extension = extensions.udpListenerFilter(filter!);
+      const listener = this.#identity(this.config);
+      const scopes = callExtension(
+        'scopes',
+        extension.name,
+        () => extension.scopes?.(filter!, listener, extensions) ?? [],
+      );
+      requests.push(...scopes);
     }
     return requests;
   }

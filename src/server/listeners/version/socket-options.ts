@@ -9,9 +9,10 @@ export function socketOptionsAt(
   options: readonly OptionConfig[] | undefined,
   state: SocketOption_SocketState,
   address: Address,
+  isDatagram = false,
 ): SocketOption[] {
   return (options ?? [])
-    .filter((option) => (option.state ?? 'STATE_PREBIND') === state && isFor(option, address))
+    .filter((option) => (option.state ?? 'STATE_PREBIND') === state && isFor(option, address, isDatagram))
     .map(({ level = 0, name = 0, int_value: number = 0, buf_value: bytes }) => ({
       level: asInt(level),
       name: asInt(name),
@@ -20,8 +21,8 @@ export function socketOptionsAt(
 }
 
 /** As in Envoy, options for sockets of another kind are left out. */
-function isFor({ ip_version: version, type }: OptionConfig, { kind }: Address): boolean {
-  if (type?.datagram !== undefined) return false;
+function isFor({ ip_version: version, type }: OptionConfig, { kind }: Address, isDatagram: boolean): boolean {
+  if (type !== undefined && (isDatagram ? type.datagram : type.stream) === undefined) return false;
   if (version === 'SOCKET_IP_VERSION_IPV4') return kind === AddressKind.Ip4;
   return version !== 'SOCKET_IP_VERSION_IPV6' || kind === AddressKind.Ip6;
 }

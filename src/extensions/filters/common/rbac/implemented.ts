@@ -87,7 +87,10 @@ export const RULES = {
   'xds.type.matcher.v3.Matcher': obeyed('matcher_list', 'matcher_tree', 'on_no_match'),
   'xds.type.matcher.v3.Matcher.OnMatch': {
     matcher: true,
-    action: onlyExtension('envoy.filters.rbac.action', 'the action is an envoy.config.rbac.v3.Action'),
+    action: onlyExtension(
+      ['envoy.filters.rbac.action', 'envoy.filters.udp_listener.udp_proxy.route'],
+      'the action is an envoy.config.rbac.v3.Action, or the Route of a UDP proxy',
+    ),
     keep_matching: onlyFalse('as in Envoy, it is not supported here: leave it out'),
   },
   'xds.type.matcher.v3.Matcher.MatcherList': obeyed('matchers'),

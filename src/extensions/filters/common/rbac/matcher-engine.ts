@@ -1,7 +1,7 @@
 // Decisions by a matcher, whose actions allow or deny.
 
 import type { Action, Any, MatcherMatcher } from '../../../../config/generated/api.js';
-import type { HeaderBlock } from '../../../sdk.js';
+import { BatonError, type HeaderBlock } from '../../../sdk.js';
 import { compileMatcher, type MatchTree } from '../matching/matcher.js';
 import type { Addresses } from './conditions.js';
 import { type Engine, Outcome } from './engine.js';
@@ -18,7 +18,9 @@ export class MatcherEngine implements Engine {
     this.#otherwise = new Outcome(false, undefined, hint(false));
     this.#tree = compileMatcher(config, where, {
       isHttp,
-      action(any: Any) {
+      action(any: Any, at: string) {
+        if (!any['@type'].endsWith('/envoy.config.rbac.v3.Action'))
+          throw new BatonError('CONFIG_INVALID', 'the action is an envoy.config.rbac.v3.Action', { where: at });
         const { action = 'ALLOW', name } = any as unknown as Action;
         return new Outcome(action !== 'DENY', name, hint(action === 'LOG'));
       },

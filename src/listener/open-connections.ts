@@ -1,0 +1,14 @@
+// Counts of open connections and their requests.
+
+import type { DownstreamConnection } from './downstream-connection.js';
+
+/** Open connections and requests. */
+export class OpenConnections {
+  connections = 0;
+  requests = 0;
+
+  add({ handler }: DownstreamConnection): void {
+    this.connections++;
+    this.requests += handler?.activeRequests ?? 0;
+  }
+}

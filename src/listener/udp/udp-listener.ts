@@ -1,0 +1,151 @@
+// A version of a UDP listener on one worker: passes datagrams to its filters.
+
+import { type Address, decodeSockaddr } from '../../io/addresses/address.js';
+import type { DatagramPath } from '../../io/datagrams/datagram-path.js';
+import type {
+  Datagram,
+  DatagramReceiver,
+  DatagramSender,
+  DatagramSockets,
+} from '../../io/datagrams/datagram-sockets.js';
+import { UdpListenerStats } from '../../stats/layouts/udp.js';
+import type { Scope } from '../../stats/thread-stats.js';
+import { OpenConnections } from '../open-connections.js';
+import type { WorkerListener } from '../worker-listener.js';
+import type { UdpListenerFilter, UdpSocket } from './udp-filter.js';
+
+export interface UdpListenerOptions {
+  readonly id: number;
+  readonly name: string;
+  readonly sockets: DatagramSockets;
+  /** With UdpListenerStats. */
+  readonly stats: Scope;
+  /** Longer datagrams are dropped. */
+  readonly maxBytes: number;
+  readonly filters: readonly UdpListenerFilter[];
+}
+
+export class UdpListener implements WorkerListener {
+  readonly id: number;
+  readonly name: string;
+  readonly #options: UdpListenerOptions;
+  readonly #open: ListeningSocket[] = [];
+  #isStopped = false;
+
+  constructor(options: UdpListenerOptions) {
+    this.id = options.id;
+    this.name = options.name;
+    this.#options = options;
+  }
+
+  takeSockets(fds: readonly number[]): void {
+    const opened: ListeningSocket[] = [];
+    try {
+      for (const fd of fds) opened.push(new ListeningSocket(this.#options, fd));
+    } catch (error) {
+      for (const socket of opened) socket.close();
+      throw error;
+    }
+    this.#open.push(...opened);
+  }
+
+  accept(): void {
+    if (this.#isStopped) return;
+    for (const socket of this.#open) socket.setReceiving(true);
+  }
+
+  suspend(): void {
+    for (const socket of this.#open) socket.setReceiving(false);
+  }
+
+  get suspendedSockets(): number {
+    // They are not among the transport's listeners, which this number is subtracted from.
+    return 0;
+  }
+
+  /** Stops receiving. The sockets stay open for answers to clients that have sessions. */
+  stop(): void {
+    this.suspend();
+    this.#isStopped = true;
+  }
+
+  countOpen(counts: Map<number, OpenConnections>): void {
+    const sum = new OpenConnections();
+    for (const filter of this.#options.filters) sum.connections += filter.openSessions;
+    counts.set(this.id, sum);
+  }
+
+  remove(): void {
+    this.stop();
+    try {
+      for (const filter of this.#options.filters) filter.close();
+    } finally {
+      for (const socket of this.#open.splice(0)) socket.close();
+    }
+  }
+
+  abandon(): void {
+    this.remove();
+  }
+
+  // UDP listeners have no filter chains, connections or connection limits.
+  chain(): undefined {}
+  setChains(): void {}
+  removeChain(): void {}
+  beginDrain(): void {}
+  changeDrain(): void {}
+  drainEnded(): void {}
+  runtimeChanged(): void {}
+  lost(): void {}
+  handOver(): void {}
+  prepareTakeOver(): string {
+    return 'UDP sessions do not move';
+  }
+}
+
+class ListeningSocket implements DatagramReceiver, UdpSocket {
+  readonly #sockets: DatagramSockets;
+  readonly #stats: Scope;
+  readonly #filters: readonly UdpListenerFilter[];
+  readonly #id: number;
+  readonly #bound: Address;
+  #isOpen = true;
+
+  constructor({ filters, maxBytes, sockets, stats }: UdpListenerOptions, fd: number) {
+    this.#sockets = sockets;
+    this.#stats = stats;
+    this.#filters = filters;
+    this.#id = sockets.listen(fd, maxBytes, this);
+    const raw = sockets.localAddress(this.#id);
+    this.#bound = decodeSockaddr(raw, 0, raw.length);
+  }
+
+  setReceiving(receives: boolean): void {
+    this.#sockets.setReceiving(this.#id, receives);
+  }
+
+  onDatagram(datagram: Datagram): void {
+    for (const filter of this.#filters) if (!filter.onDatagram(datagram, this)) return;
+  }
+
+  onDropped(count: number): void {
+    this.#stats.add(UdpListenerStats.at.downstream_rx_datagram_dropped, count);
+  }
+
+  onReceiveError(): void {
+    for (const filter of this.#filters) filter.onReceiveError?.();
+  }
+
+  send(offset: number, length: number, path: DatagramPath, sender: DatagramSender): void {
+    if (this.#isOpen) this.#sockets.send(this.#id, offset, length, sender, path);
+  }
+
+  localAddress(path: DatagramPath): Address {
+    return path.local(this.#bound.port) ?? this.#bound;
+  }
+
+  close(): void {
+    this.#isOpen = false;
+    this.#sockets.remove(this.#id);
+  }
+}
