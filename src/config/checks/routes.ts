@@ -11,6 +11,7 @@ import type { Path } from '../text/path.js';
 import type { CheckContext } from './check-context.js';
 import { checkClusterName } from './names/cluster-name.js';
 import { checkUnique } from './names/unique-names.js';
+import { unreachableRoutes } from './unreachable-routes.js';
 
 /** @param needsClusters default of validate_clusters */
 export function checkRoutes(
@@ -52,6 +53,18 @@ function checkHostRoutes(host: VirtualHost, path: Path, context: CheckContext, m
   host.routes?.forEach((route, index) => {
     if (route) checkRoute(route, [...path, 'routes', index], context, mustExist);
   });
+  // Resources that arrive later are not for a person to read.
+  if (context.clusters !== undefined) warnOfUnreachable(host, path, context);
+}
+
+function warnOfUnreachable({ routes = [] }: VirtualHost, path: Path, { problems }: CheckContext): void {
+  for (const { index, taker } of unreachableRoutes(routes)) {
+    const name = routes[taker]?.name ? ` '${routes[taker].name}'` : '';
+    problems.warn(
+      [...path, 'routes', index, 'match'],
+      `no request reaches this route: routes[${taker}]${name} takes them all`,
+    );
+  }
 }
 
 function checkRoute(route: Route, path: Path, context: CheckContext, mustExist: boolean): void {
