@@ -1,7 +1,7 @@
 // Extensions without code of their own: a configuration may name them, but Baton does the same without them, or another room
 // reads their configuration.
 
-import { CLUSTER_TYPES, DNS_CLUSTER, FORWARD_PROXY } from '../config/fields/discovery.js';
+import { AGGREGATE, CLUSTER_TYPES, DNS_CLUSTER, FORWARD_PROXY } from '../config/fields/discovery.js';
 import { CARES, PRESERVE_CASE, RESOLVER, RESOLVERS } from '../config/implemented/common.js';
 import {
   accepted,
@@ -71,6 +71,12 @@ export const NAMED: readonly NamedExtension[] = [
   },
   // The same as the values of `type` (config/fields/discovery.ts).
   ...Object.keys(CLUSTER_TYPES).map((name) => ({ category: 'envoy.clusters', name, typeUrls: [] }) as const),
+  {
+    category: 'envoy.clusters',
+    name: AGGREGATE,
+    typeUrls: ['type.googleapis.com/envoy.extensions.clusters.aggregate.v3.ClusterConfig'],
+    implemented: { 'envoy.extensions.clusters.aggregate.v3.ClusterConfig': { clusters: true } },
+  },
   {
     category: 'envoy.clusters',
     name: FORWARD_PROXY,

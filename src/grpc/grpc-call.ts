@@ -63,7 +63,9 @@ export class GrpcCall extends OutgoingCall {
     events: GrpcCallEvents,
     first?: Uint8Array,
   ): GrpcCall | undefined {
-    const host = chooseHost(caller.begin(), cluster);
+    const thread = caller.begin();
+    cluster = cluster?.clusterOfHost();
+    const host = chooseHost(thread, cluster);
     if (typeof host === 'string') {
       events.onEnd({ code: GrpcCode.Unavailable, details: host });
       return undefined;

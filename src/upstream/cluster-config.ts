@@ -6,7 +6,13 @@
 import { callExtension } from '../common/errors/defects.js';
 import { durationMs } from '../common/time/duration.js';
 import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
-import { type DnsFields, discoveryType, dnsFields, type HostSource } from '../config/fields/discovery.js';
+import {
+  aggregatedClusters,
+  type DnsFields,
+  discoveryType,
+  dnsFields,
+  type HostSource,
+} from '../config/fields/discovery.js';
 import {
   type HostProtocol,
   hostProtocol,
@@ -104,6 +110,8 @@ export interface ClusterSpec {
   readonly hasLogicalHost: boolean;
   /** How requests name their hosts; undefined: a load balancer picks. */
   readonly destination: DestinationSpec | undefined;
+  /** Names of the clusters of an aggregate, in the order of preference; undefined: it is none. */
+  readonly aggregated: readonly string[] | undefined;
   readonly connectTimeoutMs: number;
   /** High watermark of a connection's pending bytes. */
   readonly perConnectionBufferLimit: number;
@@ -208,6 +216,7 @@ export function clusterSpec(
     observabilityName: cluster.alt_stat_name || name,
     metadata: cluster.metadata,
     hasLogicalHost: discoveryType(cluster) === 'LOGICAL_DNS',
+    aggregated: aggregatedClusters(cluster),
     destination: destinationOf(cluster, transports, cache),
     connectTimeoutMs: durationMs(cluster.connect_timeout, 5000),
     perConnectionBufferLimit: bufferLimitBytes(cluster.per_connection_buffer_limit_bytes),

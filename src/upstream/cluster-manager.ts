@@ -10,15 +10,15 @@ import type { UpstreamThread } from './upstream-thread.js';
 /** A cluster name that is looked up once. `current` follows the primary's updates. */
 export class ClusterReference {
   readonly name: string;
-  readonly #thread: UpstreamThread;
+  readonly #create: (snapshot: ClusterSnapshot) => Cluster;
   /** Undefined: the cluster does not exist, or is still packed. */
   #cluster: Cluster | undefined;
   /** The packed form, until the first use. */
   #packed: PackedCluster | undefined;
 
-  constructor(name: string, thread: UpstreamThread) {
+  constructor(name: string, create: (snapshot: ClusterSnapshot) => Cluster) {
     this.name = name;
-    this.#thread = thread;
+    this.#create = create;
   }
 
   /** The cluster, which is built on first use; undefined: none has that name. */
@@ -43,7 +43,7 @@ export class ClusterReference {
   }
 
   #build(packed: PackedCluster): Cluster {
-    const cluster = new Cluster(this.#thread, unpackCluster(packed));
+    const cluster = this.#create(unpackCluster(packed));
     this.set(cluster);
     return cluster;
   }
@@ -68,11 +68,18 @@ export class ClusterManager {
     return this.#references.size;
   }
 
+  readonly #create = (snapshot: ClusterSnapshot, balancer?: ClusterLoadBalancer): Cluster => {
+    const cluster = new Cluster(this.#thread, snapshot, balancer);
+    const { aggregated } = snapshot.spec;
+    if (aggregated !== undefined) cluster.aggregates(aggregated.map((name) => this.reference(name)));
+    return cluster;
+  };
+
   /** Returns the reference of a name, whether the cluster exists or not. */
   reference(name: string): ClusterReference {
     const known = this.find(name);
     if (known !== undefined) return known;
-    const reference = new ClusterReference(name, this.#thread);
+    const reference = new ClusterReference(name, this.#create);
     this.#unused.register(reference, name);
     this.#vacant.set(name, new WeakRef(reference));
     return reference;
@@ -100,7 +107,7 @@ export class ClusterManager {
       built.updateHosts(snapshot, balancer);
       return;
     }
-    reference.set(new Cluster(this.#thread, snapshot, balancer));
+    reference.set(this.#create(snapshot, balancer));
     this.#keep(reference);
     built?.requestedHosts?.close();
     built?.drain();

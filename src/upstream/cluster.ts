@@ -24,6 +24,7 @@ import { FAILING_FLAGS, UNHEALTHY_FLAGS } from './hosts/health-flags.js';
 import { Host } from './hosts/host.js';
 import { HostSet } from './hosts/host-set.js';
 import { ClusterLimits, RuntimeThresholds } from './limits.js';
+import { AggregateBalancer } from './load-balancer/aggregate-balancer.js';
 import { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.js';
 import { HostMonitor, OutlierCounting } from './outliers/host-monitor.js';
 import { AddressReader, type DestinationReader, type DestinationSpec } from './requested-hosts/destination.js';
@@ -54,6 +55,8 @@ export class Cluster implements PooledCluster {
   readonly picksByHash: boolean;
   /** Requests name their hosts, which are found here; undefined: a load balancer picks. */
   readonly requestedHosts: RequestedHosts | undefined;
+  /** Chooses the cluster of an aggregate. */
+  #aggregate: AggregateBalancer<Cluster> | undefined;
   readonly #destinations: DestinationReader | undefined;
   /** The load balancer uses active request counts. Only then do the workers share these counts. */
   readonly #countsActiveRequests: boolean;
@@ -136,6 +139,21 @@ export class Cluster implements PooledCluster {
     const index = this.#balancer.pick(this.thread.random, hash, attempt);
     if (this.#balancer.pickedInPanic) this.stats.increment(ClusterStats.at.lb_healthy_panic);
     return index < 0 ? this.countNoHost() : this.#hosts.host(index);
+  }
+
+  /** Called once for an aggregate, with its clusters. */
+  aggregates(clusters: readonly { readonly current: Cluster | undefined }[]): void {
+    const { overprovisioning, spec } = this.#snapshot;
+    this.#aggregate = new AggregateBalancer<Cluster>(clusters, { ...spec.health, overprovisioning });
+  }
+
+  /** Returns the cluster whose host a new request gets: itself, or one of an aggregate; itself also if none of these has hosts. */
+  clusterOfHost(hash?: Word64): Cluster {
+    return this.#aggregate === undefined ? this : (this.#aggregate.pick(this.thread.random, hash) ?? this);
+  }
+
+  get isAggregate(): boolean {
+    return this.#aggregate !== undefined;
   }
 
   /**

@@ -13,8 +13,8 @@ import type {
 } from '../generated/api.js';
 import { unpack } from '../schema/any.js';
 
-/** The types of the API, and that of the extension FORWARD_PROXY with a cache. */
-export type HostSource = Cluster_DiscoveryType | 'DYNAMIC_FORWARD_PROXY';
+/** The types of the API, and those of the extensions FORWARD_PROXY and AGGREGATE. */
+export type HostSource = Cluster_DiscoveryType | 'DYNAMIC_FORWARD_PROXY' | 'AGGREGATE';
 
 /** The extension whose hosts are the names that requests ask for. */
 export const FORWARD_PROXY = 'envoy.clusters.dynamic_forward_proxy';
@@ -25,6 +25,17 @@ const FORWARD_PROXY_CONFIG = 'envoy.extensions.clusters.dynamic_forward_proxy.v3
 export function forwardProxyConfig({ cluster_type: custom }: Cluster): DynamicForwardProxyClusterConfig | undefined {
   const config = unpack(custom?.typed_config, FORWARD_PROXY_CONFIG);
   return config ?? (custom?.name === FORWARD_PROXY ? {} : undefined);
+}
+
+/** The extension whose hosts are those of other clusters. */
+export const AGGREGATE = 'envoy.clusters.aggregate';
+
+const AGGREGATE_CONFIG = 'envoy.extensions.clusters.aggregate.v3.ClusterConfig';
+
+/** Returns the names of the clusters of an aggregate; undefined for other clusters. */
+export function aggregatedClusters({ cluster_type: custom }: Cluster): readonly string[] | undefined {
+  const config = unpack(custom?.typed_config, AGGREGATE_CONFIG);
+  return config?.clusters ?? (custom?.name === AGGREGATE ? [] : undefined);
 }
 
 /** Extensions that mean the same as a `type`. */
@@ -59,6 +70,7 @@ export interface DnsFields {
 export function discoveryType(cluster: Cluster): HostSource {
   const { cluster_type: custom, type = 'STATIC' } = cluster;
   if (custom === undefined) return type;
+  if (aggregatedClusters(cluster) !== undefined) return 'AGGREGATE';
   if (forwardProxyConfig(cluster) !== undefined) return 'DYNAMIC_FORWARD_PROXY';
   const dns = unpack(custom.typed_config, DNS_CONFIG);
   if (dns !== undefined || custom.name === DNS_CLUSTER) {

@@ -1,6 +1,6 @@
 // Implemented fields of clusters, their endpoints and protocol options.
 
-import { CLUSTER_TYPES, DNS_CLUSTER, FORWARD_PROXY } from '../fields/discovery.js';
+import { AGGREGATE, CLUSTER_TYPES, DNS_CLUSTER, FORWARD_PROXY } from '../fields/discovery.js';
 import { RESOLVER, RESOLVERS } from './common.js';
 import {
   accepted,
@@ -27,7 +27,7 @@ export const CLUSTER: ImplementedTable = {
     name: true,
     alt_stat_name: true,
     type: byValue({ STATIC: true, STRICT_DNS: true, LOGICAL_DNS: true, EDS: true, ORIGINAL_DST: true }),
-    cluster_type: onlyExtension([DNS_CLUSTER, FORWARD_PROXY, ...Object.keys(CLUSTER_TYPES)], OTHER_TYPES),
+    cluster_type: onlyExtension([AGGREGATE, DNS_CLUSTER, FORWARD_PROXY, ...Object.keys(CLUSTER_TYPES)], OTHER_TYPES),
     eds_cluster_config: true,
     connect_timeout: true,
     per_connection_buffer_limit_bytes: true,

@@ -113,7 +113,7 @@ export class ClusterStream implements UpstreamSocketEvents {
 
   #connect(): void {
     this.#thread.begin();
-    const cluster = this.#reference.current;
+    const cluster = this.#reference.current?.clusterOfHost();
     const host = cluster?.pickHost();
     if (cluster === undefined || host === undefined) return this.#lose('the cluster has no host');
     this.#isBlocked = false;

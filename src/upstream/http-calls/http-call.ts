@@ -53,7 +53,9 @@ export class HttpCall extends OutgoingCall {
     request: HttpCallRequest,
     events: HttpCallEvents,
   ): HttpCall | undefined {
-    const host = chooseHost(caller.begin(), cluster);
+    const thread = caller.begin();
+    cluster = cluster?.clusterOfHost();
+    const host = chooseHost(thread, cluster);
     if (typeof host === 'string') {
       events.onFailure(host);
       return undefined;

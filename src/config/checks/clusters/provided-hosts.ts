@@ -1,4 +1,4 @@
-// Clusters that determine the host of each request themselves: ORIGINAL_DST and dynamic forward proxies. They need the policy CLUSTER_PROVIDED, which no other
+// Clusters that determine the host of each request themselves: ORIGINAL_DST, dynamic forward proxies and aggregates. They need the policy CLUSTER_PROVIDED, which no other
 // cluster can have.
 
 import type { ExtensionCatalog } from '../../catalog/extension.js';
@@ -19,7 +19,7 @@ export function checkProvidedHosts(cluster: Cluster, path: Path, catalog: Extens
   const { lb_policy: policy = 'ROUND_ROBIN', load_balancing_policy: list } = cluster;
   const at = [...path, list === undefined ? 'lb_policy' : 'load_balancing_policy'];
   const type = discoveryType(cluster);
-  if (type !== 'ORIGINAL_DST' && type !== 'DYNAMIC_FORWARD_PROXY') {
+  if (type !== 'ORIGINAL_DST' && type !== 'DYNAMIC_FORWARD_PROXY' && type !== 'AGGREGATE') {
     const what = `a cluster of type ${type} does not determine the host of a request: use another policy`;
     if (isProvided) problems.error(at, what);
     return;
@@ -32,7 +32,7 @@ export function checkProvidedHosts(cluster: Cluster, path: Path, catalog: Extens
     );
   }
   if (type === 'ORIGINAL_DST') checkDestinations(cluster, path, problems);
-  else checkForwardProxy(cluster, path, problems);
+  else if (type === 'DYNAMIC_FORWARD_PROXY') checkForwardProxy(cluster, path, problems);
 }
 
 function checkForwardProxy(cluster: Cluster, path: Path, problems: Problems): void {

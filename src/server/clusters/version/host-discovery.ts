@@ -33,7 +33,8 @@ export function hostDiscovery(
   if (spec.type === 'ORIGINAL_DST') return new OriginalDstDiscovery(spec, resources, listener, context);
   if (context.dnsCache !== undefined)
     return new DnsCacheDiscovery(spec, context.dnsCache, resources, listener, context);
-  return spec.type === 'STATIC'
+  // An aggregate has no hosts of its own.
+  return spec.type === 'STATIC' || spec.type === 'AGGREGATE'
     ? staticDiscovery(spec, listener)
     : new DnsDiscovery(spec, resources, listener, context);
 }

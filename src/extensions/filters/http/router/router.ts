@@ -570,7 +570,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   }
 
   #hashOf(policy: HashPolicy): Word64 | undefined {
-    if (!this.#cluster.picksByHash) return undefined;
+    if (!this.#cluster.picksByHash && !this.#cluster.isAggregate) return undefined;
     this.#requestHash ??= new RequestHash();
     return this.#requestHash.of(policy, this.#request.headers, this.#stream.info);
   }
@@ -585,8 +585,10 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   /** Begins a try: picks a host and requests a connection from its pool. */
   #start(isFirst = false): void {
     const route = this.#route;
-    const cluster = this.#cluster;
-    const host = cluster.requestedHosts === undefined ? this.#retries.pickHost(cluster, this.#hash) : this.#namedHost();
+    const cluster = this.#cluster.clusterOfHost(this.#hash);
+    if (this.#cluster.isAggregate) this.#traits = cluster.traitsOf(this.#request.headers, this.#stream.info.downstream);
+    const host =
+      cluster.requestedHosts === undefined ? this.#retries.pickHost(cluster, this.#hash) : this.#namedHost(cluster);
     if (host === undefined) {
       if (this.#awaitedHost === undefined) this.#answerWithoutHost();
       return;
@@ -613,8 +615,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   }
 
   /** Returns the host that the request names. Begins to wait for it if it must be requested first: see #awaitedHost. */
-  #namedHost(): ClusterHost | undefined {
-    const cluster = this.#cluster;
+  #namedHost(cluster: Cluster): ClusterHost | undefined {
     const named = cluster.namedHost(this.#request.headers, this.#stream.info);
     if (typeof named !== 'string') return named;
     if (this.#refusal !== undefined || !cluster.requestedHosts!.request(named, this)) return cluster.countNoHost();
@@ -628,7 +629,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     this.#awaitedHost = undefined;
     // The cluster may have been replaced, or removed.
     this.#cluster = this.#route.cluster!.current ?? this.#cluster;
-    if (this.#cluster === awaited?.cluster) this.#refusal = refusal;
+    if (this.#cluster.isAggregate || this.#cluster === awaited?.cluster) this.#refusal = refusal;
     this.#guard(() => this.#start(this.#try.attempts === 0));
     this.#refusal = undefined;
   }

@@ -45,8 +45,8 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   #activeMs: number;
   #clientEnded = false;
   #serverEnded = false;
-  /** The key of the host that its cluster will have; undefined: it does not wait for one. */
-  #awaitedHost: string | undefined;
+  /** The host that its cluster will have; undefined: it does not wait for one. */
+  #awaitedHost: { readonly cluster: Cluster; readonly key: string } | undefined;
   /** Defined when it has waited: if its cluster does not have the host now, it does not get it, for this reason. */
   #refusal: string | undefined;
   #isOver = false;
@@ -352,7 +352,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   }
 
   #connect(): void {
-    const cluster = this.#cluster!;
+    const cluster = this.#cluster!.clusterOfHost(this.#hash());
     const host: Host | undefined =
       cluster.requestedHosts === undefined ? cluster.pickHost(this.#hash()) : this.#namedHost(cluster);
     if (host === undefined) {
@@ -375,7 +375,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     const named = cluster.namedHost(undefined, this.info);
     if (typeof named !== 'string') return named;
     if (this.#refusal !== undefined || !cluster.requestedHosts!.request(named, this)) return cluster.countNoHost();
-    this.#awaitedHost = named;
+    this.#awaitedHost = { cluster, key: named };
     return undefined;
   }
 
@@ -389,9 +389,17 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     }
   }
 
+  #stopAwaiting(): void {
+    const awaited = this.#awaitedHost;
+    if (awaited === undefined) return;
+    this.#awaitedHost = undefined;
+    awaited.cluster.requestedHosts!.cancel(awaited.key, this);
+  }
+
   /** Returns the hash of the client's address; undefined: any host may be picked. */
   #hash(): Word64 | undefined {
-    if (!this.proxy.options.hashesSourceIp || !this.#cluster!.picksByHash) return undefined;
+    if (!this.proxy.options.hashesSourceIp || (!this.#cluster!.picksByHash && !this.#cluster!.isAggregate))
+      return undefined;
     const ip = ipOfAddress(this.info.downstreamRemoteAddress);
     if (ip === '') return undefined;
     xxh64Text(ip, hash);
@@ -404,7 +412,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     const { name } = this.#cluster!;
     const cluster = this.downstream.clusterName === '' ? options.findCluster(name) : options.selectedCluster(name);
     if (cluster === undefined) return this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found', NoStart.Route);
-    this.#refusal = cluster === this.#cluster ? refusal : undefined;
+    this.#refusal = cluster === this.#cluster || cluster.isAggregate ? refusal : undefined;
     this.#cluster = cluster;
     this.#connect();
   }
@@ -452,7 +460,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     const { options, stats, thread } = this.proxy;
     const { withheldBytes } = this.downstream;
     thread.wheel.cancel(this.#timer);
-    if (this.#awaitedHost !== undefined) this.#cluster!.requestedHosts!.cancel(this.#awaitedHost, this);
+    this.#stopAwaiting();
     this.info.bytesReceived += withheldBytes;
     stats.addBytes(TcpStats.at.downstream_cx_rx_bytes_total, withheldBytes);
     this.info.connectionTerminationDetails ||= this.downstream.terminationDetails;
