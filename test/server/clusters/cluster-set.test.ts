@@ -103,8 +103,8 @@ t.test('an unchanged cluster is not touched; a later version replaces one that i
 t.test('static clusters are added all or none: one that cannot be created changes none', async (t) => {
   const clusters = new Clusters();
   clusters.start([staticCluster('a', ['10.0.0.1'])]);
-  const impossible = { name: 'c', type: 'ORIGINAL_DST' } as const;
-  t.throws(() => clusters.set.setStatic([staticCluster('a', ['10.0.0.9']), impossible]), /ORIGINAL_DST/);
+  const impossible = { name: 'c', type: 'EDS' } as const;
+  t.throws(() => clusters.set.setStatic([staticCluster('a', ['10.0.0.9']), impossible]), /needs an eds_cluster_config/);
   t.same([...clusters.set.byName.keys()], ['a']);
   t.same(clusters.hosts('a'), ['10.0.0.1:80']);
   t.equal(clusters.set.warming.size, 0);
