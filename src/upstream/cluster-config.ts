@@ -383,6 +383,7 @@ function thresholds(breakers: CircuitBreakers | undefined, priority: 'DEFAULT' |
     maxPendingRequests: limits?.max_pending_requests ?? DEFAULT_THRESHOLDS.maxPendingRequests,
     maxRequests: limits?.max_requests ?? DEFAULT_THRESHOLDS.maxRequests,
     maxRetries: limits?.max_retries ?? DEFAULT_THRESHOLDS.maxRetries,
+    maxConnectionPools: limits?.max_connection_pools ?? DEFAULT_THRESHOLDS.maxConnectionPools,
     retryBudget: limits?.retry_budget && retryBudget(limits.retry_budget),
   };
 }

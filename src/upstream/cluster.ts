@@ -201,16 +201,22 @@ export class Cluster implements PooledCluster {
 
   /**
    * Returns the pool of this worker's HTTP connections to the host. `client`: the protocol of the request's client; undefined: the request
-   * is Baton's own. `traits`: of its connections; undefined where they do not depend on it.
+   * is Baton's own. `traits`: of its connections; undefined where they do not depend on it. Returns undefined, and counts that, when the
+   * circuit breaker of pools is open.
    */
-  pool(host: ClusterHost, priority: Priority, client?: Protocol, traits?: ConnectionTraits): HttpPool {
+  pool(host: ClusterHost, priority: Priority, client?: Protocol, traits?: ConnectionTraits): HttpPool | undefined {
     const { alpn, protocol } = this.#protocols.of(client);
     const pools = (host.pools ??= new HostPools());
     const found = pools.find(priority, protocol, traits?.key);
-    if (found !== undefined) return found;
-    const pool = new HttpPool(this, host, priority, protocol, { alpn, traits });
-    pools.add(pool);
-    this.#pooled.add(host);
+    const pool = found ?? new HttpPool(this, host, priority, protocol, { alpn, traits });
+    if (this.limits.limitsPools(priority) && !reservePool(pool, pools)) {
+      this.stats.increment(ClusterStats.at.upstream_cx_pool_overflow);
+      return undefined;
+    }
+    if (found === undefined) {
+      pools.add(pool);
+      this.#pooled.add(host);
+    }
     return pool;
   }
 
@@ -326,6 +332,16 @@ export class Cluster implements PooledCluster {
     this.#pooled.delete(host);
     for (const pool of pools?.all() ?? []) pool.drain();
   }
+}
+
+/** Closes the idle connections of the host's other pools if there is no place for this one, as Envoy does. */
+function reservePool(pool: HttpPool, pools: HostPools): boolean {
+  if (pool.reserve()) return true;
+  for (const other of pools.all()) {
+    other.closeIdle(0);
+    if (pool.reserve()) return true;
+  }
+  return false;
 }
 
 function destinationReader({ stats }: Cluster, spec: DestinationSpec): DestinationReader {

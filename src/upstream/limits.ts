@@ -20,6 +20,8 @@ export interface Thresholds {
   readonly maxPendingRequests: number;
   readonly maxRequests: number;
   readonly maxRetries: number;
+  /** ANY_POOLS: pools are not counted. */
+  readonly maxConnectionPools: number;
   /** Replaces maxRetries. */
   readonly retryBudget: RetryBudget | undefined;
 }
@@ -34,11 +36,15 @@ export interface RetryBudget {
 
 export const DEFAULT_RETRY_BUDGET: RetryBudget = { percent: 20, minConcurrency: 3 };
 
+/** No limit of connection pools. */
+export const ANY_POOLS = 2 ** 32 - 1;
+
 export const DEFAULT_THRESHOLDS: Thresholds = {
   maxConnections: 1024,
   maxPendingRequests: 1024,
   maxRequests: 1024,
   maxRetries: 3,
+  maxConnectionPools: ANY_POOLS,
   retryBudget: undefined,
 };
 
@@ -76,6 +82,7 @@ export class RuntimeThresholds {
       maxPendingRequests: value('max_pending_requests', configured.maxPendingRequests),
       maxRequests: value('max_requests', configured.maxRequests),
       maxRetries: value('max_retries', configured.maxRetries),
+      maxConnectionPools: value('max_connection_pools', configured.maxConnectionPools),
       retryBudget: this.#readBudget(`${prefix}retry_budget.`, configured.retryBudget),
     };
   }
@@ -95,6 +102,7 @@ export class ClusterLimits {
   readonly #shared: SharedWords;
   /** Index of the first counter's word. */
   readonly #first: number;
+  readonly #pools: number;
   readonly #thresholds: RuntimeThresholds;
   readonly #runtime: Runtime;
   /** Limits by priority and kind, as of runtime version #version. */
@@ -105,6 +113,7 @@ export class ClusterLimits {
   constructor(shared: SharedWords, block: number, thresholds: RuntimeThresholds) {
     this.#shared = shared;
     this.#first = block + ClusterWord.Limits;
+    this.#pools = block + ClusterWord.Pools;
     this.#thresholds = thresholds;
     this.#runtime = thresholds.runtime;
   }
@@ -130,6 +139,21 @@ export class ClusterLimits {
 
   release(kind: LimitKind, priority: Priority = Priority.Default): void {
     this.#shared.release(this.#first + priority * LIMIT_KINDS + kind);
+  }
+
+  /** Returns whether connection pools are limited, and therefore counted. */
+  limitsPools(priority: Priority): boolean {
+    return this.#thresholds.current[priority].maxConnectionPools < ANY_POOLS;
+  }
+
+  /** Counts a pool that gets its first connection. Returns false if there are too many of them. */
+  tryAcquirePool(priority: Priority): boolean {
+    const limit = Math.min(this.#thresholds.current[priority].maxConnectionPools, MAX_COUNT);
+    return this.#shared.tryAcquire(this.#pools + priority, limit);
+  }
+
+  releasePool(priority: Priority): void {
+    this.#shared.release(this.#pools + priority);
   }
 
   /** Returns how many slots all workers hold. */

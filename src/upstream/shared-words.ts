@@ -13,6 +13,8 @@ export const enum ClusterWord {
   Limits = 0,
   /** Requests that wait for the host that they name. */
   Waiting = 8,
+  /** Connection pools in use, for the default priority and for the high one. */
+  Pools = 9,
 }
 
 /** Words of a host's block. */

@@ -56,7 +56,7 @@ t.test('connections to a host are closed once when it begins to fail', async (t)
     const pool = cluster.pool(host(), Priority.Default);
     ended = 0;
     update(flags);
-    t.same([pool.isDraining, ended], [isGivenUp, isGivenUp ? 1 : 0], String(flags));
+    t.same([pool!.isDraining, ended], [isGivenUp, isGivenUp ? 1 : 0], String(flags));
     t.equal(cluster.pool(host(), Priority.Default) === pool, !isGivenUp);
   }
 });
@@ -65,7 +65,7 @@ t.test('connections to a host that was failing at its first use are kept', async
   const { cluster, host, update } = workersCluster(FAILED);
   const pool = cluster.pool(host(), Priority.Default);
   update(FAILED | HealthFlag.ActiveHealthCheckTimeout);
-  t.notOk(pool.isDraining);
+  t.notOk(pool!.isDraining);
 });
 
 t.test('a failed check of a host is reported once per update of the hosts', async (t) => {

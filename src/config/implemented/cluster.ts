@@ -179,7 +179,7 @@ export const CLUSTER: ImplementedTable = {
     max_retries: true,
     track_remaining: true,
     retry_budget: true,
-    ...notImplemented('max_connection_pools'),
+    max_connection_pools: true,
   },
   'envoy.config.cluster.v3.CircuitBreakers.Thresholds.RetryBudget': {
     budget_percent: true,

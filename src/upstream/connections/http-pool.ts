@@ -65,6 +65,8 @@ export class HttpPool implements ConnectionPool, RequestPool {
   #firstPending: PoolRequest | undefined;
   #lastPending: PoolRequest | undefined;
   #pending = 0;
+  /** It holds a place in the circuit breaker of pools. */
+  #isCounted = false;
 
   constructor(
     cluster: PooledCluster,
@@ -99,6 +101,12 @@ export class HttpPool implements ConnectionPool, RequestPool {
     this.#unlink(request);
     this.cluster.stats.increment(ClusterStats.at.upstream_rq_cancelled);
     this.#reportEmpty();
+  }
+
+  /** Counts the pool as long as it is not empty. Returns false if the circuit breaker of pools is open. */
+  reserve(): boolean {
+    this.#isCounted ||= this.cluster.limits.tryAcquirePool(this.priority);
+    return this.#isCounted;
   }
 
   get isEmpty(): boolean {
@@ -176,7 +184,10 @@ export class HttpPool implements ConnectionPool, RequestPool {
   }
 
   #reportEmpty(): void {
-    if (this.isEmpty) this.cluster.poolEmptied(this);
+    if (!this.isEmpty) return;
+    if (this.#isCounted) this.cluster.limits.releasePool(this.priority);
+    this.#isCounted = false;
+    this.cluster.poolEmptied(this);
   }
 
   /** Returns whether the last free connection has room. The host has not ended that one. */

@@ -109,7 +109,8 @@ export abstract class OutgoingCall implements PoolRequest {
     try {
       this.endWithin(timeoutMs);
       this.#pool = this.cluster.pool(this.host, Priority.Default, undefined, this.#traits());
-      this.#pool.start(this);
+      if (this.#pool === undefined) this.onPoolFailure(PoolFailure.Overflow, '');
+      else this.#pool.start(this);
     } catch (error) {
       // The caller gets no call to cancel: without this it would stay in the pool's queue, or its connection would wait for the
       // rest of the request.

@@ -6,6 +6,7 @@ import type { Runtime } from '../../../runtime/runtime.js';
 import { CircuitBreakerRemainingStats, CircuitBreakerStats } from '../../../stats/layouts/cluster.js';
 import type { ClusterSpec } from '../../../upstream/cluster-config.js';
 import {
+  ANY_POOLS,
   LIMIT_KINDS,
   LimitKind,
   limitOf,
@@ -67,7 +68,10 @@ export class CircuitBreakers {
         open.set(OPEN[kind]!, left === 0 ? 1 : 0);
         remaining?.set(REMAINING[kind]!, left);
       }
-      remaining?.set(CircuitBreakerRemainingStats.at.remaining_cx_pools, NO_LIMIT);
+      const { maxConnectionPools: pools } = limits;
+      const left = pools === ANY_POOLS ? NO_LIMIT : Math.max(0, pools - this.#resources.shared.pools(priority));
+      open.set(CircuitBreakerStats.at.cx_pool_open, left === 0 ? 1 : 0);
+      remaining?.set(CircuitBreakerRemainingStats.at.remaining_cx_pools, left);
     }
     if (!this.#isUsed && this.#resources.shared.hasTraffic) this.#use();
   }

@@ -143,6 +143,11 @@ export class ClusterResources {
     return { active, requests: store.totalAt(scope, at.rq_total, Kind.Counter) };
   }
 
+  /** Returns how many connection pools of all threads are in use, if they are limited. */
+  pools(priority: Priority): number {
+    return this.#owner.words.read(this.block + ClusterWord.Pools + priority);
+  }
+
   /** The requests of all threads that wait for the host that they name. */
   get waiting(): number {
     return this.#owner.words.read(this.block + ClusterWord.Waiting);

@@ -593,6 +593,8 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
       if (this.#awaitedHost === undefined) this.#answerWithoutHost();
       return;
     }
+    const pool = this.#poolOf(cluster, host);
+    if (pool === undefined) return this.#answerWithoutHost();
     if (isFirst && route.mirrors !== undefined && !this.#stream.isUpgrade)
       this.#mirror(route.mirrors, this.#request.headers, this.#request.isComplete);
     const { info } = this.#stream;
@@ -610,7 +612,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (route.includesRequestAttemptCount) setAttemptCount(this.#request.headers, attempts);
     if (this.#stream.trace !== undefined) this.#propagateTrace(this.#stream.trace, host);
     if (cluster.measurements !== undefined) this.#measure(cluster.measurements);
-    this.#try.wait(this.#poolOf(cluster, host));
+    this.#try.wait(pool);
     if (this.#try.isPending) this.#waitForConnection();
   }
 
@@ -657,7 +659,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     trace.inject(this.#request.headers, this.#span?.span, host.address);
   }
 
-  #poolOf(cluster: Cluster, host: ClusterHost): RequestPool {
+  #poolOf(cluster: Cluster, host: ClusterHost): RequestPool | undefined {
     const { connect, priority } = this.#route;
     const { info } = this.#stream;
     if (connect?.endsHere(this.#request.headers))
