@@ -62,7 +62,7 @@ _baton() {
       return ;;
   esac
   [[ $whole == --*=* ]] && return
-  _baton_options "$whole"
+  if [[ -z $whole || $whole == -* ]]; then _baton_options "$whole"; else _baton_files "$whole"; fi
 }
 
 # All options except those already in the line: most may be given once.

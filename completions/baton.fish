@@ -17,7 +17,6 @@ function __baton_component_levels
     end
 end
 
-complete -c baton -f
 complete -c baton -s c -l config-path -r -F -d 'Bootstrap file'
 complete -c baton -l config-yaml -x -d 'Bootstrap as YAML or JSON text'
 complete -c baton -l expand-env -n '__fish_not_contain_opt expand-env' -d 'Replaces ${NAME} and ${NAME:-default} in values by variables of the environment'

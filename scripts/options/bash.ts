@@ -37,7 +37,7 @@ ${cases()}
       return ;;
   esac
   [[ $whole == --*=* ]] && return
-  _baton_options "$whole"
+  if [[ -z $whole || $whole == -* ]]; then _baton_options "$whole"; else _baton_files "$whole"; fi
 }
 
 # All options except those already in the line: most may be given once.

@@ -26,7 +26,6 @@ function __baton_component_levels
     end
 end
 
-complete -c baton -f
 ${OPTION_ROWS.map(([name, row]) => completion(name, row)).join('\n')}
 `;
 }

@@ -17,6 +17,7 @@ ${COMPONENTS.map((name) => `    '${name}:level:(${LEVEL_NAMES.join(' ')})'`).joi
 }
 
 _arguments \\
+  '1:configuration file:_files' \\
 ${OPTION_ROWS.map(([name, row]) => `  ${specification(name, row)}`).join(' \\\n')}
 `;
 }

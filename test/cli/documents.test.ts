@@ -49,6 +49,7 @@ const COMPLETIONS: readonly (readonly [line: string, bash: string[], fish: strin
   ['baton --component-log-level http:debug,router:cr', ['critical'], ['http:debug,router:critical']],
   ['baton --component-log-level=http:debug,rou', ['debug,router:'], ['--component-log-level=http:debug,router:']],
   ['baton -c quick', ['quickstart.yaml'], ['quickstart.yaml']],
+  ['baton quick', ['quickstart.yaml'], ['quickstart.yaml']],
   ['baton --log-path=quick', ['quickstart.yaml'], ['--log-path=quickstart.yaml']],
   ['baton --service-node q', [], []],
   ['baton --version --versi', [], []],
