@@ -34,6 +34,7 @@ import { localRateLimit } from './filters/http/local-ratelimit/index.js';
 import { lua } from './filters/http/lua/index.js';
 import { oauth2 } from './filters/http/oauth2/index.js';
 import { onDemand } from './filters/http/on-demand/index.js';
+import { rateLimit } from './filters/http/ratelimit/index.js';
 import { rbac } from './filters/http/rbac/index.js';
 import { router } from './filters/http/router/index.js';
 import { script } from './filters/http/script/index.js';
@@ -113,6 +114,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   lua,
   oauth2,
   onDemand,
+  rateLimit,
   rbac,
   router,
   script,

@@ -64,7 +64,7 @@ export { onOneLine, shownName } from '../common/text/shown.js';
 export { utf8Length } from '../common/text/utf8.js';
 export { durationMs } from '../common/time/duration.js';
 export { readDataSource } from '../config/fields/data-source.js';
-export { errorStatus } from '../config/fields/http-status.js';
+export { errorStatus, finalStatus } from '../config/fields/http-status.js';
 export { unpack } from '../config/schema/any.js';
 export { checkGrpcService } from '../grpc/initial-metadata.js';
 export { checkHttpService } from '../upstream/http-calls/check-http-service.js';
@@ -85,7 +85,15 @@ export {
   type LocalReply,
   type StreamControl,
 } from '../http/filters/filter.js';
-export { entryText } from '../http/routing/actions/rate-limits.js';
+export {
+  addDescriptors,
+  type CompiledLimits as RateLimits,
+  compileFilterLimits,
+  type DescribedRequest,
+  type Descriptor as RateLimitDescriptor,
+  entryText,
+  type Selection as RateLimitSelection,
+} from '../http/routing/actions/rate-limits.js';
 export { type Route, RouteKind } from '../http/routing/actions/route.js';
 export { RetryPolicy } from '../http/routing/retries/retry-policy.js';
 export { RetryDecision, RetryReset, RetryState } from '../http/routing/retries/retry-state.js';

@@ -160,14 +160,14 @@ class SharedTokenBucket implements TokenBucket {
    * If another thread has taken a token since a long turn began, the turn's time understates the refill: retries with the current
    * time.
    */
-  take(nowMs: number): boolean {
-    return this.#take(nowMs) || this.#take(this.#buckets.readClock());
+  take(nowMs: number, count = 1): boolean {
+    return this.#take(nowMs, count) || this.#take(this.#buckets.readClock(), count);
   }
 
-  #take(nowMs: number): boolean {
+  #take(nowMs: number, count: number): boolean {
     for (;;) {
       const state = this.#state(nowMs);
-      const fullAtMs = this.#rate.take(this.#buckets.timeOf(state), nowMs);
+      const fullAtMs = this.#rate.take(this.#buckets.timeOf(state), nowMs, count);
       if (fullAtMs === NO_TOKEN) return false;
       if (this.#buckets.replace(this.#cell, state, fullAtMs)) return true;
     }

@@ -12,8 +12,8 @@ export interface TokenBucketLimits {
 /** Times are in ms of one clock; for buckets that threads share that is CLOCK_MONOTONIC. */
 export interface TokenBucket {
   readonly maxTokens: number;
-  /** Takes a token. Returns false when there is none. */
-  take(nowMs: number): boolean;
+  /** Takes `count` tokens, 1 by default. Returns false, and takes none, when there are fewer. */
+  take(nowMs: number, count?: number): boolean;
   /** Returns the number of whole tokens. */
   tokens(nowMs: number): number;
   /** Returns the ms until a token is available; 0: one is. */
@@ -37,9 +37,9 @@ export class TokenRate {
     this.#slackMs = this.#msPerToken / 1000;
   }
 
-  /** Takes a token from a bucket that is full at `fullAtMs`. Returns when it is full then; NO_TOKEN: it has none. */
-  take(fullAtMs: number, nowMs: number): number {
-    const nextMs = Math.max(fullAtMs, nowMs) + this.#msPerToken;
+  /** Takes tokens from a bucket that is full at `fullAtMs`. Returns when it is full then; NO_TOKEN: it has too few. */
+  take(fullAtMs: number, nowMs: number, count = 1): number {
+    const nextMs = Math.max(fullAtMs, nowMs) + this.#msPerToken * count;
     return nextMs - nowMs > this.#msToFill + this.#slackMs ? NO_TOKEN : nextMs;
   }
 
@@ -69,8 +69,8 @@ export class OwnTokenBucket implements TokenBucket {
     return this.#rate.maxTokens;
   }
 
-  take(nowMs: number): boolean {
-    const fullAtMs = this.#rate.take(this.#fullAtMs, nowMs);
+  take(nowMs: number, count = 1): boolean {
+    const fullAtMs = this.#rate.take(this.#fullAtMs, nowMs, count);
     if (fullAtMs === NO_TOKEN) return false;
     this.#fullAtMs = fullAtMs;
     return true;

@@ -12,7 +12,6 @@ export const SUBSTITUTES: Readonly<Record<string, string>> = {
   'filters.http.dynamic_modules': WRITE_ONE,
   'filters.http.ext_proc': WRITE_ONE,
   'filters.http.gzip': 'envoy.filters.http.compressor compresses responses',
-  'filters.http.ratelimit': 'envoy.filters.http.local_ratelimit limits the requests of one process',
   'filters.http.wasm': WRITE_ONE,
   'filters.network.ext_authz': 'for HTTP, envoy.filters.http.ext_authz can call the service',
   'resource_monitors.cgroup_memory': LIMIT_MEMORY,

@@ -1,4 +1,4 @@
-// HttpStatus as the status of an error response, with which filters refuse requests.
+// HttpStatus as the status of a response with which filters refuse requests.
 
 import type { HttpStatus, StatusCode } from '../generated/api.js';
 
@@ -6,6 +6,32 @@ import type { HttpStatus, StatusCode } from '../generated/api.js';
 export function errorStatus(status: HttpStatus | undefined, otherwise: number): number {
   return ERRORS[status?.code ?? 'Empty'] ?? otherwise;
 }
+
+/** Returns the status, or `otherwise` if none of a final response is given. */
+export function finalStatus(status: HttpStatus | undefined, otherwise: number): number {
+  return SUCCESSES[status?.code ?? 'Empty'] ?? errorStatus(status, otherwise);
+}
+
+const SUCCESSES: { readonly [code in StatusCode]?: number } = {
+  OK: 200,
+  Created: 201,
+  Accepted: 202,
+  NonAuthoritativeInformation: 203,
+  NoContent: 204,
+  ResetContent: 205,
+  PartialContent: 206,
+  MultiStatus: 207,
+  AlreadyReported: 208,
+  IMUsed: 226,
+  MultipleChoices: 300,
+  MovedPermanently: 301,
+  Found: 302,
+  SeeOther: 303,
+  NotModified: 304,
+  UseProxy: 305,
+  TemporaryRedirect: 307,
+  PermanentRedirect: 308,
+};
 
 const ERRORS: { readonly [code in StatusCode]?: number } = {
   BadRequest: 400,

@@ -1,6 +1,15 @@
 // Implemented fields of route configurations.
 
-import { accepted, byValue, type ImplementedTable, notImplemented, obeyed, onlyFalse, refused } from './table.js';
+import {
+  accepted,
+  byValue,
+  everyValue,
+  type ImplementedTable,
+  notImplemented,
+  obeyed,
+  onlyFalse,
+  refused,
+} from './table.js';
 
 const ONE_AFTER_ANOTHER = 'attempts of a request do not overlap: per_try_timeout of retry_policy can end one';
 const SUBSETS = 'subsets of hosts are not implemented: define a cluster for each subset';
@@ -215,25 +224,27 @@ export const ROUTE: ImplementedTable = {
     'forward_not_matching_preflights',
   ),
   'envoy.config.route.v3.RateLimit': {
-    stage: true,
-    disable_key: true,
-    actions: true,
-    ...notImplemented('limit'),
-    hits_addend: refused('a request takes one token: leave it out'),
-    apply_on_stream_done: onlyFalse('tokens are taken when requests arrive: leave it out'),
-    x_ratelimit_option: refused('enable_x_ratelimit_headers of the filter determines the headers of responses'),
+    ...obeyed('stage', 'disable_key', 'actions', 'limit', 'hits_addend', 'apply_on_stream_done'),
+    x_ratelimit_option: byValue({ UNSPECIFIED: true, OFF: true, DRAFT_VERSION_03: true }),
   },
   'envoy.config.route.v3.RateLimit.Action': {
-    destination_cluster: true,
-    generic_key: true,
-    header_value_match: true,
-    query_parameter_value_match: true,
-    remote_address: true,
-    request_headers: true,
-    ...notImplemented('source_cluster', 'dynamic_metadata', 'metadata', 'extension', 'masked_remote_address'),
-    query_parameters: refused('use query_parameter_value_match, for each value'),
-    remote_address_match: refused('use remote_address, whose value is the address'),
+    ...obeyed(
+      'source_cluster',
+      'destination_cluster',
+      'request_headers',
+      'query_parameters',
+      'remote_address',
+      'generic_key',
+      'header_value_match',
+      'dynamic_metadata',
+      'metadata',
+      'masked_remote_address',
+      'query_parameter_value_match',
+      'remote_address_match',
+    ),
+    extension: refused('expressions are not evaluated: use request_headers, query_parameters or metadata'),
   },
+  'envoy.config.route.v3.RateLimit.Action.SourceCluster': {},
   'envoy.config.route.v3.RateLimit.Action.DestinationCluster': {},
   'envoy.config.route.v3.RateLimit.Action.GenericKey': {
     descriptor_value: true,
@@ -248,8 +259,34 @@ export const ROUTE: ImplementedTable = {
     ...obeyed('descriptor_value', 'descriptor_key', 'expect_match', 'query_parameters'),
     default_value: accepted(NO_SUBSTITUTION),
   },
+  'envoy.config.route.v3.RateLimit.Action.QueryParameters': obeyed(
+    'query_parameter_name',
+    'descriptor_key',
+    'skip_if_absent',
+  ),
   'envoy.config.route.v3.RateLimit.Action.RemoteAddress': {},
+  'envoy.config.route.v3.RateLimit.Action.MaskedRemoteAddress': obeyed('v4_prefix_mask_len', 'v6_prefix_mask_len'),
+  'envoy.config.route.v3.RateLimit.Action.RemoteAddressMatch': obeyed(
+    'descriptor_value',
+    'descriptor_key',
+    'default_value',
+    'address_matcher',
+  ),
+  'envoy.type.matcher.v3.AddressMatcher': obeyed('ranges', 'invert_match'),
+  'xds.core.v3.CidrRange': obeyed('address_prefix', 'prefix_len'),
   'envoy.config.route.v3.RateLimit.Action.RequestHeaders': obeyed('header_name', 'descriptor_key', 'skip_if_absent'),
+  'envoy.config.route.v3.RateLimit.Action.DynamicMetaData': obeyed('descriptor_key', 'metadata_key', 'default_value'),
+  'envoy.config.route.v3.RateLimit.Action.MetaData': {
+    ...obeyed('descriptor_key', 'metadata_key', 'default_value', 'skip_if_absent'),
+    source: byValue({ DYNAMIC: true, ROUTE_ENTRY: true, CLUSTER_ENTRY: true, CLUSTER_LOCALITY_ENTRY: false }),
+  },
+  'envoy.config.route.v3.RateLimit.Override': obeyed('dynamic_metadata', 'rate_limit'),
+  'envoy.config.route.v3.RateLimit.Override.DynamicMetadata': obeyed('metadata_key'),
+  'envoy.config.route.v3.RateLimit.Override.RateLimitOverride': {
+    requests_per_unit: true,
+    unit: everyValue('the service interprets it'),
+  },
+  'envoy.config.route.v3.RateLimit.HitsAddend': obeyed('number', 'format', 'is_negative_hits'),
   'envoy.config.route.v3.RouteAction.UpgradeConfig': {
     upgrade_type: true,
     enabled: true,

@@ -1,45 +1,60 @@
-// rate_limits of routes and virtual hosts: the descriptors of requests for rate limit filters. A descriptor is a list of entries, each a
-// key and a value. It is represented as one string, so that equal descriptors are equal strings.
+// rate_limits of routes, virtual hosts and rate limit filters: the descriptors of requests. A descriptor is a list of entries, each a
+// key and a value.
 
-import type { StreamInfo } from '../../../access-log/stream/stream-info.js';
-import { buildEach } from '../../../common/errors/errors.js';
+import { compileFormat, type Format } from '../../../access-log/formats/format.js';
+import { BatonError, buildEach, messageOf } from '../../../common/errors/errors.js';
 import type {
-  QueryParameterMatcher,
   RateLimit,
-  RateLimit_Action,
+  RateLimit_HitsAddend,
+  RateLimit_Override,
+  RateLimit_XRateLimitOption as RateLimitHeaders,
+  RateLimitUnit,
   VhRateLimitsOptions,
 } from '../../../config/generated/api.js';
-import { ipOfAddress } from '../../../io/addresses/address.js';
-import { byteText } from '../../headers/byte-text.js';
-import { requestScheme } from '../../headers/edge/request-scheme.js';
-import type { HeaderBlock } from '../../headers/header-block.js';
-import { type HeaderReader, headerReader } from '../matching/header-reader.js';
-import { compileHeaderRules, matchesAll } from '../matching/header-rule.js';
-import { QueryRule } from '../matching/query-rule.js';
+import { valueAt } from '../matching/value-rule.js';
+import { type Action, compileAction, type DescribedRequest } from './rate-limit-actions.js';
 
-/** The parts of a request that descriptors are made from. */
-export interface DescribedRequest {
-  readonly headers: HeaderBlock;
-  readonly info: StreamInfo;
-  /** The cluster of its route. */
-  readonly clusterName: string;
+export type { DescribedRequest } from './rate-limit-actions.js';
+
+/** What a rate limit says of a request. */
+export interface Descriptor {
+  /** Keys and values in turn, with one character per byte. */
+  readonly entries: readonly string[];
+  /** Replaces the limit that the service has for the descriptor. */
+  readonly limit: LimitOverride | undefined;
+  /** Undefined: the number of the whole request. */
+  readonly hits: number | undefined;
+  readonly areHitsNegative: boolean;
+  /** Whether responses describe the limit; UNSPECIFIED: the filter decides. */
+  readonly headers: RateLimitHeaders;
 }
 
-/** Makes one entry for a request. SKIPPED: no entry; undefined: the descriptor does not apply to the request. */
-type Action = (request: DescribedRequest) => string | undefined;
+export interface LimitOverride {
+  readonly requestsPerUnit: number;
+  readonly unit: RateLimitUnit;
+}
 
-const SKIPPED = '';
+/** Which rate limits of a route or filter apply now. */
+export interface Selection {
+  readonly stage: number;
+  /** Those that apply when the stream has ended, or those that apply to the request; undefined: both. */
+  readonly isAtEnd: boolean | undefined;
+  /** Returns whether limits with this disable_key apply. */
+  isEnabled(disableKey: string): boolean;
+}
 
-/** Returns one entry of a descriptor as text. */
+/** Returns one entry of a descriptor as text: equal descriptors are equal texts. */
 export function entryText(key: string, value: string): string {
   return `${key}\n${value}\n`;
 }
 
 /** The rate limits of a route and its virtual host. */
 export class RouteRateLimits {
-  readonly #own: readonly CompiledLimit[];
-  readonly #ofHost: readonly CompiledLimit[];
+  readonly #own: CompiledLimits;
+  readonly #ofHost: CompiledLimits;
   readonly #includesHost: boolean;
+  /** Some apply when the stream has ended. */
+  readonly areAtEnd: boolean;
 
   /** Returns undefined if neither has rate limits. */
   static of(
@@ -54,14 +69,15 @@ export class RouteRateLimits {
     this.#own = own;
     this.#ofHost = ofHost;
     this.#includesHost = includesHost;
+    this.areAtEnd = [...own, ...ofHost].some(({ isAtEnd }) => isAtEnd);
   }
 
-  /** Returns the descriptors of a request at a stage. `ofHost`: when those of the virtual host are added to those of the route. */
-  descriptors(stage: number, ofHost: VhRateLimitsOptions, request: DescribedRequest): string[] {
-    const found: string[] = [];
-    addDescriptors(this.#own, stage, request, found);
+  /** Returns the descriptors of a request. `ofHost`: when those of the virtual host are added to those of the route. */
+  descriptors(selection: Selection, ofHost: VhRateLimitsOptions, request: DescribedRequest): Descriptor[] {
+    const found: Descriptor[] = [];
+    addDescriptors(this.#own, selection, request, found);
     const includesHost = this.#includesHost || ofHost === 'INCLUDE' || (ofHost !== 'IGNORE' && this.#own.length === 0);
-    if (includesHost) addDescriptors(this.#ofHost, stage, request, found);
+    if (includesHost) addDescriptors(this.#ofHost, selection, request, found);
     return found;
   }
 }
@@ -70,86 +86,114 @@ export type CompiledLimits = readonly CompiledLimit[];
 
 export interface CompiledLimit {
   readonly stage: number;
+  readonly disableKey: string;
+  readonly isAtEnd: boolean;
   readonly actions: readonly Action[];
+  readonly limitOf: ((request: DescribedRequest) => LimitOverride | undefined) | undefined;
+  /** Undefined: the descriptor has no number of hits. Its result is undefined if the descriptor does not apply. */
+  readonly hitsOf: ((request: DescribedRequest) => number | undefined) | undefined;
+  readonly areHitsNegative: boolean;
+  readonly headers: RateLimitHeaders;
 }
 
-/** Throws BatonError for invalid rate limits; `where` is the path of the list. */
+/**
+ * Compiles the rate limits of a route or virtual host. As in Envoy, these do not obey hits_addend. Throws BatonError for invalid ones;
+ * `where` is the path of the list.
+ */
 export function compileRateLimits(configs: readonly RateLimit[] | undefined, where: string): CompiledLimits {
-  const compiled = buildEach(configs ?? [], ({ actions, disable_key, stage }, index) => ({
-    stage: stage ?? 0,
-    // As in Envoy, limits with disable_key are for external rate limit services, not for local rate limits.
-    isForServices: (disable_key ?? '') !== '',
-    actions: buildEach(actions ?? [], (action, at) => actionOf(action, `${where}[${index}].actions[${at}]`)),
-  }));
-  return compiled.filter(({ isForServices }) => !isForServices);
+  return buildEach(configs ?? [], (config, index) => compileLimit(config, `${where}[${index}]`));
 }
 
-function addDescriptors(limits: CompiledLimits, stage: number, request: DescribedRequest, found: string[]): void {
-  for (const { actions, stage: own } of limits) {
-    const text = own === stage ? descriptorOf(actions, request) : undefined;
-    if (text !== undefined && text !== '') found.push(text);
+/** Compiles the rate limits of a filter, in the same way. They have no stage and no disable_key. */
+export function compileFilterLimits(configs: readonly RateLimit[] | undefined, where: string): CompiledLimits {
+  return buildEach(configs ?? [], (config, index) => {
+    const at = `${where}[${index}]`;
+    for (const field of ['stage', 'disable_key'] as const) {
+      const message = 'rate limits of a filter have none';
+      if (config[field]) throw new BatonError('CONFIG_INVALID', message, { where: `${at}.${field}` });
+    }
+    const hitsOf = config.hits_addend && hitsReader(config.hits_addend, `${at}.hits_addend`);
+    return { ...compileLimit(config, at), hitsOf, areHitsNegative: config.hits_addend?.is_negative_hits ?? false };
+  });
+}
+
+function compileLimit(config: RateLimit, where: string): CompiledLimit {
+  return {
+    stage: config.stage ?? 0,
+    disableKey: config.disable_key ?? '',
+    isAtEnd: config.apply_on_stream_done ?? false,
+    actions: buildEach(config.actions ?? [], (action, at) => compileAction(action, `${where}.actions[${at}]`)),
+    limitOf: config.limit && overrideReader(config.limit),
+    hitsOf: undefined,
+    areHitsNegative: false,
+    headers: config.x_ratelimit_option ?? 'UNSPECIFIED',
+  };
+}
+
+/** Adds the descriptors of `limits` that apply to the request. */
+export function addDescriptors(
+  limits: CompiledLimits,
+  { isAtEnd, isEnabled, stage }: Selection,
+  request: DescribedRequest,
+  found: Descriptor[],
+): void {
+  for (const limit of limits) {
+    if (limit.stage !== stage || (isAtEnd !== undefined && limit.isAtEnd !== isAtEnd)) continue;
+    if (limit.disableKey !== '' && !isEnabled(limit.disableKey)) continue;
+    const entries: string[] = [];
+    if (!limit.actions.every((action) => action(request, entries))) continue;
+    const hits = limit.hitsOf?.(request);
+    if (limit.hitsOf !== undefined && hits === undefined) continue;
+    const { areHitsNegative, headers } = limit;
+    found.push({ entries, limit: limit.limitOf?.(request), hits, areHitsNegative, headers });
   }
 }
 
-function descriptorOf(actions: readonly Action[], request: DescribedRequest): string | undefined {
-  let text = '';
-  for (const action of actions) {
-    const entry = action(request);
-    if (entry === undefined) return undefined;
-    text += entry;
-  }
-  return text;
-}
+const UNITS: ReadonlySet<string> = new Set(['UNKNOWN', 'SECOND', 'MINUTE', 'HOUR', 'DAY', 'MONTH', 'YEAR']);
 
-function actionOf(config: RateLimit_Action, where: string): Action {
-  const { generic_key, header_value_match, query_parameter_value_match, request_headers } = config;
-  if (generic_key !== undefined) {
-    const entry = textOf(generic_key.descriptor_key || 'generic_key', generic_key.descriptor_value);
-    return () => entry;
+function overrideReader(config: RateLimit_Override): (request: DescribedRequest) => LimitOverride | undefined {
+  const { dynamic_metadata: dynamic, rate_limit: fixed } = config;
+  if (fixed !== undefined) {
+    const limit = { requestsPerUnit: fixed.requests_per_unit ?? 0, unit: fixed.unit ?? 'UNKNOWN' };
+    return () => limit;
   }
-  if (request_headers !== undefined) {
-    const { descriptor_key, header_name, skip_if_absent } = request_headers;
-    const value = valueReader(header_name!, `${where}.request_headers.header_name`);
-    return headerEntry(value, byteText(descriptor_key!), skip_if_absent ? SKIPPED : undefined);
-  }
-  if (header_value_match !== undefined) {
-    const { descriptor_key, descriptor_value, expect_match = true, headers } = header_value_match;
-    const rules = compileHeaderRules(headers, `${where}.header_value_match.headers`) ?? [];
-    const entry = textOf(descriptor_key || 'header_match', descriptor_value);
-    return (request) => (matchesAll(rules, request.headers) === expect_match ? entry : undefined);
-  }
-  if (query_parameter_value_match !== undefined) {
-    const { descriptor_key, descriptor_value, expect_match = true, query_parameters } = query_parameter_value_match;
-    const rules = queryRules(query_parameters, `${where}.query_parameter_value_match.query_parameters`);
-    const entry = textOf(descriptor_key || 'query_match', descriptor_value);
-    return (request) => (rules.every((rule) => rule.matches(request.headers)) === expect_match ? entry : undefined);
-  }
-  if (config.destination_cluster !== undefined) {
-    return (request) => textOf('destination_cluster', request.clusterName);
-  }
-  // Only remote_address is left.
+  const namespace = dynamic?.metadata_key?.key ?? '';
+  const path = (dynamic?.metadata_key?.path ?? []).map(({ key = '' }) => key);
   return ({ info }) => {
-    const address = ipOfAddress(info.downstreamRemoteAddress);
-    return address === '' ? undefined : entryText('remote_address', address);
+    const struct = info.dynamicMetadata?.get(namespace);
+    const value = struct && valueAt(struct, path);
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+    const { requests_per_unit: count, unit } = value as { readonly [key: string]: unknown };
+    if (typeof count !== 'number' || typeof unit !== 'string' || !UNITS.has(unit)) return undefined;
+    // As in Envoy, a negative number wraps around.
+    return { requestsPerUnit: Math.trunc(count) >>> 0, unit: unit as RateLimitUnit };
   };
 }
 
-function valueReader(name: string, where: string): HeaderReader {
-  return name.toLowerCase() === ':scheme' ? requestScheme : headerReader(name, where);
-}
+const MAX_HITS = 1_000_000_000;
 
-function headerEntry(read: HeaderReader, key: string, absent: string | undefined): Action {
-  return ({ headers }) => {
-    const value = read(headers);
-    return value === undefined ? absent : entryText(key, value);
+function hitsReader(config: RateLimit_HitsAddend, where: string): (request: DescribedRequest) => number | undefined {
+  const { format = '', number } = config;
+  if ((format === '') === (number === undefined))
+    throw new BatonError('CONFIG_INVALID', 'it must have either a number or a format', { where });
+  if (number !== undefined) {
+    const hits = Number(number);
+    return () => hits;
+  }
+  const compiled = hitsFormat(format, `${where}.format`);
+  return ({ info }) => {
+    const text = compiled.text(info);
+    const hits = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(text) ? Number(text) : -1;
+    return hits >= 0 && hits <= MAX_HITS ? Math.trunc(hits) : undefined;
   };
 }
 
-function queryRules(configs: readonly QueryParameterMatcher[] | undefined, where: string): QueryRule[] {
-  return buildEach(configs ?? [], (config, index) => new QueryRule(config, `${where}[${index}]`, true));
-}
-
-/** Returns entryText() of configured texts, converted to one character per byte like header values. */
-function textOf(key: string, value: string | undefined): string {
-  return entryText(byteText(key), byteText(value ?? ''));
+function hitsFormat(format: string, where: string): Format {
+  const fail = (message: string, cause?: unknown) => new BatonError('CONFIG_INVALID', message, { where, cause });
+  if (!/^%[^%]+%$/.test(format)) throw fail('it must be one operator, such as %BYTES_SENT%');
+  try {
+    return compileFormat(format);
+  } catch (error) {
+    throw fail(messageOf(error), error);
+  }
 }

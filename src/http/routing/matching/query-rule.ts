@@ -3,12 +3,16 @@
 
 import type { QueryParameterMatcher } from '../../../config/generated/api.js';
 import type { Memory } from '../../../io/memory.js';
+import { byteText } from '../../headers/byte-text.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
+import { decodedParameter } from './decoded-query.js';
 import { findQueryParameter, type QueryValue } from './query.js';
 import { compileStringMatcher, type StringRule } from './string-rule.js';
 
 export class QueryRule {
   readonly #name: Uint8Array;
+  /** The same with one character per byte. */
+  readonly #nameText: string;
   readonly #text: StringRule | undefined;
   readonly #expectsPresence: boolean;
   readonly #unescapes: boolean;
@@ -20,6 +24,7 @@ export class QueryRule {
   constructor(config: QueryParameterMatcher, where: string, unescapes = false) {
     this.#unescapes = unescapes;
     this.#name = new TextEncoder().encode(config.name ?? '');
+    this.#nameText = byteText(config.name ?? '');
     this.#text =
       config.string_match === undefined
         ? undefined
@@ -30,41 +35,23 @@ export class QueryRule {
   matches(headers: HeaderBlock): boolean {
     const { memory } = headers;
     if (this.#unescapes) {
-      const query = unescapedQuery(headers);
-      if (query !== undefined) return this.#matchesUnescaped(memory, query);
+      const path = headers.pathText();
+      if (path.includes('%')) return this.#matchesText(memory, decodedParameter(path, this.#nameText));
     }
     const isPresent = findQueryParameter(memory.bytes, headers.pathStart, headers.pathEnd, this.#name, found);
     if (this.#text === undefined) return isPresent === this.#expectsPresence;
     return isPresent && this.#text.matches(memory, found.start, found.end);
   }
 
-  #matchesUnescaped(memory: Memory, query: string): boolean {
-    const name = Buffer.from(this.#name).toString('latin1');
-    const parameters = query.split('&').map((parameter) => {
-      const [own, ...value] = parameter.split('=');
-      return { name: unescaped(own!), value: unescaped(value.join('=')) };
-    });
-    const first = parameters.find((parameter) => parameter.name === name);
-    if (this.#text === undefined) return (first !== undefined) === this.#expectsPresence;
-    if (first === undefined) return false;
-    const start = memory.scratch(first.value.length);
-    memory.write(start, first.value);
-    const isMatch = this.#text.matches(memory, start, start + first.value.length);
+  #matchesText(memory: Memory, value: string | undefined): boolean {
+    if (this.#text === undefined) return (value !== undefined) === this.#expectsPresence;
+    if (value === undefined) return false;
+    const start = memory.scratch(value.length);
+    memory.write(start, value);
+    const isMatch = this.#text.matches(memory, start, start + value.length);
     memory.withdrawScratch(start);
     return isMatch;
   }
-}
-
-/** Returns the query of a path, without its question mark; undefined if it has no escapes. */
-function unescapedQuery(headers: HeaderBlock): string | undefined {
-  const path = headers.pathText();
-  const query = path.slice(path.indexOf('?') + 1);
-  return query.length < path.length && query.includes('%') ? query : undefined;
-}
-
-/** Replaces %XX with its byte and keeps invalid escapes. One character per byte. */
-function unescaped(text: string): string {
-  return text.replace(/%[0-9a-f]{2}/gi, (found) => String.fromCharCode(Number.parseInt(found.slice(1), 16)));
 }
 
 const found: QueryValue = { start: 0, end: 0 };

@@ -1,6 +1,7 @@
 // Local rate limits with descriptors: requests with the same descriptor share a bucket, on all workers.
 
 import t from 'tap';
+import { besideEnvoy } from '../../harness/envoy.js';
 import { type Config, startEchoUpstream, staticCluster } from '../../harness/index.js';
 import { KeepAliveClient, tally } from '../keep-alive.js';
 import { routeConfig, routeTo, startProxy } from '../proxy.js';
@@ -103,4 +104,42 @@ t.test('each connection may have separate buckets', async (t) => {
 
 t.test('rate limits of other stages are ignored', async (t) => {
   t.equal(await passing('stage', 12, '/reports', 'ann'), 12);
+});
+
+besideEnvoy('rate limits of the filter have hits, and rate limits decide about headers', async (t, program) => {
+  const generic = (descriptor_value: string) => [{ generic_key: { descriptor_value } }];
+  const entry = (value: string, tokens: number): Config => ({
+    entries: [{ key: 'generic_key', value }],
+    token_bucket: bucketOf(tokens),
+  });
+  const limits = (rate_limits: Config[], more: Config = {}): Config =>
+    limiting(limitOf('own', 100, { descriptors: [entry('a', 10), entry('b', 5)], ...more }), [
+      routeTo({ prefix: '/' }, 'host', { rate_limits }),
+    ]);
+  const shown = { enable_x_ratelimit_headers: 'DRAFT_VERSION_03' };
+  const a = { actions: generic('a') };
+  const hits = (number: number) => ({ ...shown, rate_limits: [{ actions: generic('b'), hits_addend: { number } }] });
+  const { on } = await startProxy(t, {
+    ...program,
+    listeners: {
+      on: limits([{ ...a, x_ratelimit_option: 'DRAFT_VERSION_03' }]),
+      off: limits([{ ...a, x_ratelimit_option: 'OFF' }], shown),
+      end: limits([{ ...a, apply_on_stream_done: true }], shown),
+      three: limits([a], hits(3)),
+      none: limits([a], hits(0)),
+      many: limits([a], hits(9)),
+    },
+    clusters: [staticCluster('host', host.port)],
+  });
+  const get = async (listener: string) => {
+    const { headers, status } = await on(listener, '/');
+    return [status, headers['x-ratelimit-limit'], headers['x-ratelimit-remaining']];
+  };
+  t.same(await get('on'), [200, '10', '9']);
+  t.same(await get('off'), [200, undefined, undefined]);
+  t.same(await get('end'), [200, '10', '9'], 'it applies to the request');
+  t.same(await get('three'), [200, '5', '2']);
+  t.same(await get('three'), [429, '5', '2']);
+  t.same(await get('none'), [429, '5', '5']);
+  t.same(await get('many'), [429, '5', '5']);
 });

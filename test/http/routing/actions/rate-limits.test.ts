@@ -27,13 +27,19 @@ function descriptors(
     compileRateLimits(more.ofHost, 'rate_limits'),
     more.includes,
   );
-  const request = { headers: requestHead(first!, ...lines), info, clusterName: 'api' };
-  const found = limits?.descriptors(more.stage ?? 0, more.option ?? 'OVERRIDE', request) ?? [];
-  return found.map((text) =>
-    text
-      .replace(/\n$/, '')
-      .replace(/([^\n]*)\n([^\n]*)(\n|$)/g, '$1=$2,')
-      .slice(0, -1),
+  const request = {
+    headers: requestHead(first!, ...lines),
+    info,
+    clusterName: 'api',
+    clusterMetadata: { filter_metadata: { ns: { c: 'of cluster' } } },
+    routeMetadata: { filter_metadata: { ns: { r: 'of route' } } },
+    localCluster: 'edge',
+  };
+  info.ownDynamicMetadata().merge('ns', { d: 'dynamic', n: 1, limit: { requests_per_unit: 4, unit: 'DAY' } });
+  const selection = { stage: more.stage ?? 0, isAtEnd: false, isEnabled: () => false };
+  const found = limits?.descriptors(selection, more.option ?? 'OVERRIDE', request) ?? [];
+  return found.map(({ entries }) =>
+    entries.map((text, index) => (index % 2 === 0 ? `${index > 0 ? ',' : ''}${text}=` : text)).join(''),
   );
 }
 
@@ -63,7 +69,32 @@ t.test('a missing header is skipped, or suppresses the descriptor', async (t) =>
   });
   t.strictSame(descriptors(actions(generic('a'), header(false)), 'GET /'), []);
   t.strictSame(descriptors(actions(generic('a'), header(true)), 'GET /'), ['generic_key=a']);
-  t.strictSame(descriptors(actions(header(true)), 'GET /'), []);
+  t.strictSame(descriptors(actions(header(true)), 'GET /'), [''], 'a descriptor without entries');
+});
+
+t.test('entries come from metadata, parameters and addresses', async (t) => {
+  const ofMetadata = (key: string, more: object = {}): RateLimit[] =>
+    actions({ metadata: { descriptor_key: 'm', metadata_key: { key: 'ns', path: [{ key }] }, ...more } });
+  t.strictSame(descriptors(ofMetadata('d'), 'GET /'), ['m=dynamic']);
+  t.strictSame(descriptors(ofMetadata('n'), 'GET /'), [], 'only texts are values');
+  t.strictSame(descriptors(ofMetadata('n', { default_value: 'x' }), 'GET /'), ['m=x']);
+  t.strictSame(descriptors(ofMetadata('none', { skip_if_absent: true }), 'GET /'), ['']);
+  t.strictSame(descriptors(ofMetadata('r', { source: 'ROUTE_ENTRY' }), 'GET /'), ['m=of route']);
+  t.strictSame(descriptors(ofMetadata('c', { source: 'CLUSTER_ENTRY' }), 'GET /'), ['m=of cluster']);
+  const parameter = actions({ query_parameters: { query_parameter_name: 'q', descriptor_key: 'p' } });
+  t.strictSame(descriptors(parameter, 'GET /?a=1&q=a%20b+c&q=2'), ['p=a b+c']);
+  t.strictSame(descriptors(parameter, 'GET /?q'), ['p=']);
+  t.strictSame(descriptors(parameter, 'GET /'), []);
+  const masked = actions({ masked_remote_address: { v4_prefix_mask_len: 16, v6_prefix_mask_len: 32 } });
+  t.strictSame(descriptors(masked, 'GET /'), ['masked_remote_address=2001:db8::/32']);
+  t.strictSame(descriptors(masked, 'GET /', { client: '192.0.2.7:80' }), ['masked_remote_address=192.0.0.0/16']);
+  const ranges = [{ address_prefix: '192.0.2.0', prefix_len: 24 }];
+  const inRange = (invert_match: boolean): RateLimit[] =>
+    actions({ remote_address_match: { descriptor_value: 'v', address_matcher: { ranges, invert_match } } });
+  t.strictSame(descriptors(inRange(false), 'GET /', { client: '192.0.2.7:80' }), ['remote_address_match=v']);
+  t.strictSame(descriptors(inRange(false), 'GET /'), []);
+  t.strictSame(descriptors(inRange(true), 'GET /'), ['remote_address_match=v']);
+  t.strictSame(descriptors(actions({ source_cluster: {} }), 'GET /'), ['source_cluster=edge']);
 });
 
 t.test('value matches of headers and query parameters add their value, or do not', async (t) => {

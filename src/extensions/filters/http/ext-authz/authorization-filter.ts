@@ -17,7 +17,7 @@ import {
   type StreamControl,
   type Struct,
 } from '../../../sdk.js';
-import type { ClusterOutcomes, Outcome } from './cluster-outcomes.js';
+import type { ClusterOutcomes } from '../../common/cluster-outcomes.js';
 import { type BodyRules, BodyWait, type RequestBody } from './request-body.js';
 import { type CheckResult, type NamedValue, shadowDecision } from './shadow-decision.js';
 import { ExtAuthzStats } from './stats.js';
@@ -54,9 +54,11 @@ export interface Field {
 /** What counts the decisions of a filter. */
 export interface Counting {
   readonly stats: Scope;
-  readonly outcomes: ClusterOutcomes;
+  readonly outcomes: ClusterOutcomes<Outcome>;
   readonly nowMs: () => number;
 }
+
+export type Outcome = 'ok' | 'denied' | 'error' | 'failure_mode_allowed' | 'invalid';
 
 export type FailureReply = Partial<Pick<LocalReply, 'status' | 'body' | 'editHeaders'>>;
 

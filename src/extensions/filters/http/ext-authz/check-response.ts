@@ -1,10 +1,11 @@
 // The answer of a gRPC service (envoy.service.auth.v3.CheckResponse).
 
-import type { Json, Struct } from '../../../../config/generated/api.js';
+import type { Struct } from '../../../../config/generated/api.js';
 import { loadMessages } from '../../../grpc-sdk.js';
+import { filledStruct, type ProtoStruct } from '../../../messages/proto-struct.js';
 import { byteText, type HeaderBlock, type HeaderKey, headerKey } from '../../../sdk.js';
+import { isFraming } from '../../common/framing.js';
 import { type MutationRules, Verdict } from '../../common/mutation-rules.js';
-import { isFraming } from './framing.js';
 
 const MESSAGE = 'envoy.service.auth.v3.CheckResponse';
 const NAME = /^[\w!#$%&'*+.^`|~-]+$/;
@@ -107,18 +108,6 @@ interface HeaderOption {
   readonly append_action?: number;
 }
 
-interface ProtoStruct {
-  readonly fields?: { readonly [key: string]: ProtoValue };
-}
-
-interface ProtoValue {
-  readonly numberValue?: number;
-  readonly stringValue?: string;
-  readonly boolValue?: boolean;
-  readonly structValue?: ProtoStruct;
-  readonly listValue?: { readonly values?: readonly ProtoValue[] };
-}
-
 let type: ReturnType<typeof loadMessages>[string] | undefined;
 
 /** How answers are checked. */
@@ -134,7 +123,7 @@ export function decodeAnswer(message: Uint8Array, rules: DecodeRules = {}): Appr
   type ??= loadMessages(MESSAGE)[MESSAGE];
   const answer = type!.toObject(type!.decode(message)) as Answer;
   const { denied_response: denied, error_response: error, ok_response: ok, status } = answer;
-  const metadata = metadataOf(answer.dynamic_metadata ?? ok?.dynamic_metadata);
+  const metadata = filledStruct(answer.dynamic_metadata ?? ok?.dynamic_metadata);
   const isAllowed = (status?.code ?? 0) === 0;
   const invalid = rules.validates && invalidName(isAllowed ? ok?.response_headers_to_add : (error ?? denied)?.headers);
   if (invalid !== undefined && invalid !== false) {
@@ -289,20 +278,4 @@ function isLine(value: string): boolean {
 function isFixed(name: string): boolean {
   const lower = name.toLowerCase();
   return lower === 'host' || isFraming(lower);
-}
-
-function metadataOf(struct: ProtoStruct | undefined): Struct | undefined {
-  return Object.keys(struct?.fields ?? {}).length === 0 ? undefined : structOf(struct!);
-}
-
-function structOf({ fields = {} }: ProtoStruct): Struct {
-  const struct: Record<string, Json> = { __proto__: null } as unknown as Record<string, Json>;
-  for (const key of Object.keys(fields)) struct[key] = jsonOf(fields[key]!);
-  return struct;
-}
-
-function jsonOf({ boolValue, listValue, numberValue, stringValue, structValue }: ProtoValue): Json {
-  if (structValue !== undefined) return structOf(structValue);
-  if (listValue !== undefined) return (listValue.values ?? []).map(jsonOf);
-  return stringValue ?? numberValue ?? boolValue ?? null;
 }

@@ -19,6 +19,7 @@ import {
   type Struct,
   shownName,
 } from '../../../sdk.js';
+import { isFraming } from '../../common/framing.js';
 import { type MutationRules, Verdict } from '../../common/mutation-rules.js';
 import {
   AuthorizationFilter,
@@ -27,7 +28,6 @@ import {
   type Field,
   type RequestRules,
 } from './authorization-filter.js';
-import { isFraming } from './framing.js';
 import type { NameRules } from './name-rules.js';
 import type { RequestBody } from './request-body.js';
 

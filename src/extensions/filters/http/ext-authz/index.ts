@@ -2,7 +2,8 @@
 
 import type { Any, ExtAuthz, ExtAuthzPerRoute } from '../../../../config/generated/api.js';
 import { type HttpChain, type HttpFilterExtension, MetadataRule, type StreamControl, unpack } from '../../../sdk.js';
-import { ClusterOutcomes } from './cluster-outcomes.js';
+import { ClusterOutcomes } from '../../common/cluster-outcomes.js';
+import type { Outcome } from './authorization-filter.js';
 import { DisabledRequests, GatedFilter } from './disabled.js';
 import { EXT_AUTHZ_FIELDS } from './implemented.js';
 import { bodyRules } from './request-body.js';
@@ -36,7 +37,7 @@ export const extAuthz: HttpFilterExtension<ExtAuthz> = {
   createOnWorker(config, context, chain) {
     const { clock, memory, random, runtime } = context;
     const stats = context.scope(statsPrefix(config, chain), ExtAuthzStats);
-    const outcomes = new ClusterOutcomes(config.stat_prefix ?? '');
+    const outcomes = new ClusterOutcomes<Outcome>('ext_authz', config.stat_prefix ?? '');
     const counting = { stats, outcomes, nowMs: () => clock.monotonicMs };
     const enabled = runtime.fractionOf(config.filter_enabled, { numerator: 100 });
     const enabledBy = config.filter_enabled_metadata && new MetadataRule(config.filter_enabled_metadata, '');

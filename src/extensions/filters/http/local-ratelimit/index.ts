@@ -2,7 +2,9 @@
 
 import type { Any, LocalRateLimit, TokenBucket } from '../../../../config/generated/api.js';
 import {
+  BatonError,
   byValue,
+  compileFilterLimits,
   durationMs,
   type HttpFilterExtension,
   obeyed,
@@ -38,7 +40,7 @@ export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
       vh_rate_limits: byValue({ OVERRIDE: true, INCLUDE: true, IGNORE: true }),
       always_consume_default_token_bucket: true,
       local_cluster_rate_limit: refused('the limit applies to this process: divide it by the number of processes'),
-      rate_limits: refused('set rate_limits of the routes or virtual hosts'),
+      rate_limits: true,
       max_dynamic_descriptors: true,
       enable_retry_after_header: true,
     },
@@ -59,6 +61,7 @@ export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
       checkInterval(descriptor.token_bucket, `descriptors[${index}].`, report);
     });
     reportMistakes(report, '', () => compileHeaders(limit, ''));
+    reportMistakes(report, '', () => checkLimits(limit.rate_limits));
   },
   createOnWorker(config, context, chain) {
     const own = new LimitRules(config, context.runtime, '', chain.place);
@@ -76,6 +79,16 @@ export const localRateLimit: HttpFilterExtension<LocalRateLimit> = {
     return new LimitRules(configs.at(-1) as LocalRateLimit, runtime, where, place);
   },
 };
+
+/** Throws a BatonError for invalid rate limits. As in Envoy, they replace no limits. */
+function checkLimits(limits: LocalRateLimit['rate_limits']): void {
+  compileFilterLimits(limits, 'rate_limits');
+  limits?.forEach(({ limit }, index) => {
+    if (limit === undefined) return;
+    const where = `rate_limits[${index}].limit`;
+    throw new BatonError('CONFIG_INVALID', 'the limits of descriptors apply: leave it out', { where });
+  });
+}
 
 function checkInterval(bucket: TokenBucket | undefined, path: string, report: Report): void {
   if (bucket?.fill_interval === undefined || durationMs(bucket.fill_interval) >= MIN_FILL_INTERVAL_MS) return;

@@ -31,12 +31,14 @@ export class LocalRateLimitFilter implements HttpFilter {
   readonly #context: WorkerContext;
   /** The bucket that the response's x-ratelimit headers describe. */
   #reported: TokenBucket | undefined;
+  #hasHeaders: boolean;
   /** The bucket that had no token. */
   #empty: TokenBucket | undefined;
 
   constructor(stream: StreamControl, rules: LimitRules, context: WorkerContext) {
     this.#stream = stream;
     this.#rules = rules;
+    this.#hasHeaders = rules.hasHeaders;
     this.#context = context;
   }
 
@@ -77,31 +79,34 @@ export class LocalRateLimitFilter implements HttpFilter {
   /** Takes a token from each bucket that applies to the request. */
   #take(headers: HeaderBlock): Outcome {
     const { alwaysUsesDefault, descriptors, limit } = this.#rules;
-    const limits = descriptors?.limitsFor(headers, this.#stream);
+    const limits = descriptors?.limitsFor(headers, this.#stream, this.#context.node.cluster ?? '');
     if (limits === undefined || limits.length === 0)
       return limit === undefined || this.#takeFrom(limit) ? Outcome.Passes : Outcome.Limited;
     let outcome = Outcome.Passes;
-    for (const each of limits) {
-      if (this.#takeFrom(each)) continue;
+    const shown = limits[0]!.headers;
+    if (shown !== 'UNSPECIFIED') this.#hasHeaders = shown === 'DRAFT_VERSION_03';
+    for (const { hits, limit: each } of limits) {
+      if (this.#takeFrom(each, hits)) continue;
       if (!each.isShadow) return Outcome.Limited;
       outcome = Outcome.Shadowed;
     }
     if (limit !== undefined && alwaysUsesDefault && !this.#takeFrom(limit)) outcome = Outcome.Limited;
     // As in Envoy, the headers describe the slowest limit that matches the request's descriptors.
-    this.#reportOn(limits[0]!);
+    this.#reportOn(limits[0]!.limit);
     return outcome;
   }
 
-  #takeFrom(limit: Limit): boolean {
+  #takeFrom(limit: Limit, count?: number): boolean {
     const bucket = this.#reportOn(limit);
-    if (bucket.take(this.#context.clock.monotonicMs)) return true;
+    // As in Envoy, a request without hits is beyond its limit.
+    if (count !== 0 && bucket.take(this.#context.clock.monotonicMs, count)) return true;
     this.#empty = bucket;
     return false;
   }
 
   #reportOn(limit: Limit): TokenBucket {
     const bucket = limit.bucketFor(this.#stream.info.downstream!, this.#context);
-    if (this.#rules.hasHeaders) this.#reported = bucket;
+    if (this.#hasHeaders) this.#reported = bucket;
     return bucket;
   }
 

@@ -18,8 +18,13 @@ import {
 } from '../../../sdk.js';
 
 const TYPE = 'envoy.extensions.filters.http.set_filter_state.v3.Config';
-/** The kind of object that this build has: a string. */
-const STRING = 'envoy.string';
+/** The kinds of objects, each with what its content must be; undefined: anything. */
+const KINDS: { readonly [kind: string]: ((text: string) => boolean) | undefined } = {
+  'envoy.string': undefined,
+  // The hits of a request, for rate limit services.
+  'envoy.ratelimit.hits_addend': (text) => /^\d{1,10}$/.test(text) && Number(text) <= MAX_UINT32,
+};
+const MAX_UINT32 = 2 ** 32 - 1;
 
 export const setFilterState: HttpFilterExtension<SetFilterStateConfig> = {
   category: 'envoy.filters.http',
@@ -58,6 +63,8 @@ interface Rule {
   readonly isReadOnly: boolean;
   readonly sharing: UpstreamSharing;
   readonly skipsEmpty: boolean;
+  /** Undefined: any content is valid. */
+  readonly isValid: ((text: string) => boolean) | undefined;
 }
 
 interface Rules {
@@ -77,9 +84,9 @@ function compile(config: SetFilterStateConfig, where: string): Rules {
 
 function ruleOf(value: FilterStateValue, where: string): Rule {
   const { object_key: key = '', factory_key: factory = '' } = value;
-  if ((factory || key) !== STRING) {
+  if (!Object.hasOwn(KINDS, factory || key)) {
     const message = factory === '' ? `'${key}' is no kind of object` : `there are no objects of the kind '${factory}'`;
-    const remedy = `set factory_key: ${STRING}`;
+    const remedy = 'set factory_key: envoy.string';
     throw new BatonError('CONFIG_INVALID', message, {
       where: `${where}.${factory === '' ? 'object_key' : 'factory_key'}`,
       remedy,
@@ -91,6 +98,7 @@ function ruleOf(value: FilterStateValue, where: string): Rule {
     isReadOnly: value.read_only ?? false,
     sharing: value.shared_with_upstream ?? 'NONE',
     skipsEmpty: value.skip_if_empty ?? false,
+    isValid: KINDS[factory || key],
   };
 }
 
@@ -108,9 +116,9 @@ class SetFilterStateFilter implements HttpFilter {
   decodeHeaders(): HeadersStatus {
     const { info } = this.#stream;
     for (const { rules } of this.#levels) {
-      for (const { format, isReadOnly, key, sharing, skipsEmpty } of rules) {
+      for (const { format, isReadOnly, isValid, key, sharing, skipsEmpty } of rules) {
         const text = format.text(info);
-        if (text === '' && skipsEmpty) continue;
+        if ((text === '' && skipsEmpty) || isValid?.(text) === false) continue;
         info.ownFilterState().set(key, { text, isReadOnly, sharing });
       }
     }

@@ -1,17 +1,15 @@
-// Counts authorization outcomes by the cluster of the request, in `cluster.<name>.ext_authz.`, followed by the filter's
+// Counts the outcomes of a filter by the cluster of the request, in `cluster.<name>.<filter>.`, followed by the filter's
 // stat_prefix if any.
 
-import type { Cluster, DynamicCounter } from '../../../sdk.js';
+import type { Cluster, DynamicCounter } from '../../sdk.js';
 
-export type Outcome = 'ok' | 'denied' | 'error' | 'failure_mode_allowed' | 'invalid';
-
-export class ClusterOutcomes {
+export class ClusterOutcomes<Outcome extends string> {
   readonly #prefix: string;
   readonly #counters = new WeakMap<Cluster, Partial<Record<Outcome, DynamicCounter>>>();
 
   /** `own`: the filter's stat_prefix, or ''. */
-  constructor(own: string) {
-    this.#prefix = own === '' ? 'ext_authz.' : `ext_authz.${own}.`;
+  constructor(filter: string, own: string) {
+    this.#prefix = own === '' ? `${filter}.` : `${filter}.${own}.`;
   }
 
   count(cluster: Cluster, outcome: Outcome): void {
