@@ -294,6 +294,10 @@ export class TestStream implements FilterHost {
     this.#decode.limit = bytes;
   }
 
+  refuseLargeRequest(): void {
+    this.sendLocalReply(tooLarge(413, 'request'));
+  }
+
   setResponseBufferLimit(bytes: number): void {
     if (this.#encode !== undefined) this.#encode.limit = bytes;
   }

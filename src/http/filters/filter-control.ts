@@ -28,6 +28,7 @@ export interface FilterHost {
   addRequestTrailers(filter: HttpFilter): HeaderBlock | undefined;
   addResponseTrailers(filter: HttpFilter): HeaderBlock | undefined;
   setRequestBufferLimit(bytes: number): void;
+  refuseLargeRequest(): void;
   setResponseBufferLimit(bytes: number): void;
   /** Called once when a filter begins to pause the message, and once when that filter resumes it. */
   pauseRequestForFilter(): void;
@@ -143,6 +144,10 @@ export class FilterControl implements StreamControl {
 
   setRequestBufferLimit(bytes: number): void {
     this.#host?.setRequestBufferLimit(bytes);
+  }
+
+  refuseLargeRequest(): void {
+    this.#host?.refuseLargeRequest();
   }
 
   setResponseBufferLimit(bytes: number): void {

@@ -83,6 +83,8 @@ export interface StreamControl {
   addResponseTrailers(): HeaderBlock | undefined;
   /** Sets the largest body that StopAndBuffer may hold; above it the request is answered with 413. */
   setRequestBufferLimit(bytes: number): void;
+  /** Answers the request as one whose body is above that limit. */
+  refuseLargeRequest(): void;
   /** Sets the largest body of a response that StopAndBuffer may hold; above it the client gets 500. */
   setResponseBufferLimit(bytes: number): void;
   /** Pause and resume the request body. It flows while no filter pauses it. */

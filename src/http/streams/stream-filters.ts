@@ -225,6 +225,10 @@ export class StreamFilters implements FilterHost {
     if (this.decode !== undefined) this.decode.limit = bytes;
   }
 
+  refuseLargeRequest(): void {
+    this.decode?.tooLarge();
+  }
+
   setResponseBufferLimit(bytes: number): void {
     if (this.encode !== undefined) this.encode.limit = bytes;
   }
@@ -376,7 +380,7 @@ class DecodePass extends FilterPass {
   protected passTrailers(trailers: HeaderBlock): void {
     this.#terminal.decodeTrailers(trailers);
   }
-  protected tooLarge(): void {
+  tooLarge(): void {
     this.#stream.httpStats.increment(HttpStats.at.downstream_rq_too_large);
     this.#stream.sendLocalReply({
       status: 413,

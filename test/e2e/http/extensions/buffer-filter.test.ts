@@ -77,6 +77,7 @@ t.test('a body above the limit does not pass behind a request for an upgrade', a
   );
   t.equal(parseMessage(text).status, 413);
   t.strictSame(requests, []);
+  await proxy.baton.waitForStats({ 'http.tunnels.downstream_rq_too_large': 1 });
 });
 
 t.test('a slow request reaches the host in one piece, with a content-length', async (t) => {

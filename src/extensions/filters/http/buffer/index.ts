@@ -10,7 +10,6 @@ import {
   type HttpFilterExtension,
   type HttpFilterFactory,
   headerKey,
-  ResponseFlag,
   type StreamControl,
 } from '../../../sdk.js';
 
@@ -64,12 +63,7 @@ class BufferFilter implements HttpFilter {
   /** A tunnel has no end, so it cannot be buffered; but a request for one may have a body, which its head announces. */
   #passUpgrade({ contentLength }: HeaderBlock): HeadersStatus {
     if (contentLength <= this.#limit) return HeadersStatus.Continue;
-    this.#stream.sendLocalReply({
-      status: 413,
-      body: 'Payload Too Large',
-      details: 'request_payload_too_large',
-      flags: ResponseFlag.None,
-    });
+    this.#stream.refuseLargeRequest();
     return HeadersStatus.StopIteration;
   }
 
