@@ -11,6 +11,7 @@ import { brotliCompressor, brotliDecompressor } from './compression/brotli.js';
 import { gzipCompressor, gzipDecompressor } from './compression/gzip.js';
 import { zstdCompressor, zstdDecompressor } from './compression/zstd.js';
 import type { AnyExtension } from './factories.js';
+import { apiKeyAuth } from './filters/http/api-key-auth/index.js';
 import { basicAuth } from './filters/http/basic-auth/index.js';
 import { buffer } from './filters/http/buffer/index.js';
 import { compressor } from './filters/http/compressor/index.js';
@@ -29,6 +30,7 @@ import { grpcWeb } from './filters/http/grpc-web/index.js';
 import { headerMutation } from './filters/http/header-mutation/index.js';
 import { headerToMetadata } from './filters/http/header-to-metadata/index.js';
 import { healthCheck } from './filters/http/health-check/index.js';
+import { jsonToMetadata } from './filters/http/json-to-metadata/index.js';
 import { jwtAuthn } from './filters/http/jwt-authn/index.js';
 import { localRateLimit } from './filters/http/local-ratelimit/index.js';
 import { lua } from './filters/http/lua/index.js';
@@ -50,6 +52,7 @@ import { directResponse } from './filters/network/direct-response/index.js';
 import { echo } from './filters/network/echo/index.js';
 import { httpConnectionManager } from './filters/network/http-connection-manager/index.js';
 import { networkLocalRateLimit } from './filters/network/local-ratelimit/index.js';
+import { networkRateLimit } from './filters/network/ratelimit/index.js';
 import { networkRbac } from './filters/network/rbac/index.js';
 import { networkScript } from './filters/network/script/index.js';
 import { sniCluster } from './filters/network/sni-cluster/index.js';
@@ -91,6 +94,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   gzipDecompressor,
   zstdCompressor,
   zstdDecompressor,
+  apiKeyAuth,
   basicAuth,
   buffer,
   compressor,
@@ -109,6 +113,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   headerMutation,
   headerToMetadata,
   healthCheck,
+  jsonToMetadata,
   jwtAuthn,
   localRateLimit,
   lua,
@@ -130,6 +135,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   directResponse,
   echo,
   networkLocalRateLimit,
+  networkRateLimit,
   networkRbac,
   networkScript,
   sniCluster,

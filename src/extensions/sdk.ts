@@ -115,6 +115,7 @@ export { BodyKind, type HeaderBlock, Method, methodOf } from '../http/headers/he
 export { compileHeaderMutations, type HeaderMutations } from '../http/headers/header-mutations.js';
 export { isServerError } from '../http/headers/status-class.js';
 export { findCookie } from '../http/routing/hashing/cookies.js';
+export { decodedParameter, withoutParameter } from '../http/routing/matching/decoded-query.js';
 export { compileHeaderRules, HeaderRule, matchesAll, matchesAny } from '../http/routing/matching/header-rule.js';
 export { compileStringMatcher, replacementOf, type StringRule } from '../http/routing/matching/string-rule.js';
 export {

@@ -1,7 +1,9 @@
 // The socket of one accepted connection: its addresses, its stats, and the single place where it ends.
 
+import { DynamicMetadata } from '../access-log/stream/dynamic-metadata.js';
 import type { ChainNames, StreamInfo } from '../access-log/stream/stream-info.js';
 import { MAX_TIMER_MS } from '../common/time/max-timer.js';
+import type { Struct } from '../config/generated/api.js';
 import { type Address, AddressKind, addressText, decodeSockaddr } from '../io/addresses/address.js';
 import type { ConnectionSecurity } from '../io/tls/connection-security.js';
 import type { DetectedProtocols } from '../io/tls/detected-protocols.js';
@@ -106,6 +108,8 @@ export class DownstreamConnection {
   clusterName = '';
   /** The host, with port, that a network filter has determined for a dynamic forward proxy; '' if none has. */
   requestedHost = '';
+  /** What network filters have set; undefined: nothing. */
+  dynamicMetadata: DynamicMetadata | undefined = undefined;
   /** The filter chain that it began with. */
   readonly chain: ConnectionChain;
   /** For the access log of the listener; undefined if it has none. The handler records here what it knows of the connection. */
@@ -222,6 +226,13 @@ export class DownstreamConnection {
   #socketAddress(): string {
     const raw = this.transport.localAddress(this.id);
     return addressText(decodeSockaddr(raw, 0, raw.length));
+  }
+
+  /** Merges a structure into the dynamic metadata of the connection. */
+  addMetadata(namespace: string, value: Struct): void {
+    this.dynamicMetadata ??= new DynamicMetadata();
+    this.dynamicMetadata.merge(namespace, value);
+    this.info?.shareDynamicMetadata(this.dynamicMetadata);
   }
 
   /** Bytes of the client that network filters in front have not passed on. */

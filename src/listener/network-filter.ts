@@ -3,7 +3,7 @@
 
 import type { ResponseFlag } from '../access-log/stream/response-flags.js';
 import type { DownstreamProperties } from '../access-log/stream/stream-info.js';
-import type { RouteConfiguration } from '../config/generated/api.js';
+import type { RouteConfiguration, Struct } from '../config/generated/api.js';
 import type { Address } from '../io/addresses/address.js';
 import type { DetectedProtocols } from '../io/tls/detected-protocols.js';
 import type { ConnectionChain, DownstreamConnection, DownstreamHandler } from './downstream-connection.js';
@@ -64,6 +64,10 @@ export interface FilteredClient extends DownstreamProperties {
   setRequestedHost(host: string): void;
   /** Adds a flag to the connection's entry in the access log of its listener. */
   addResponseFlag(flag: ResponseFlag): void;
+  /** Merges a structure into the dynamic metadata of the connection, which its log entries show. */
+  addMetadata(namespace: string, value: Struct): void;
+  /** Sets %DOWNSTREAM_LOCAL_CLOSE_REASON% of the entry in the access log of the connection's listener. */
+  setLocalCloseReason(reason: string): void;
   /** After FilterStatus.Stop: passes held bytes to the next filters, in a later turn. */
   continueReading(): void;
   /**

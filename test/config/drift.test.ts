@@ -41,7 +41,6 @@ const NOT_CONFIGURED: { readonly [name: string]: string } = {
   limit_remaining: 'part of answers of rate limit services',
   overall_code: 'part of answers of rate limit services',
   raw_body: 'part of answers of rate limit services',
-  unit_multiplier: 'part of answers of rate limit services',
   denied_response: 'part of answers of authorization services',
   error_response: 'part of answers of authorization services',
   headers_to_remove: 'part of answers of authorization services',

@@ -213,6 +213,10 @@ export class StreamInfo {
     this.#dynamicMetadata ??= new DynamicMetadata();
     return this.#dynamicMetadata;
   }
+  /** Uses the dynamic metadata of the connection. */
+  shareDynamicMetadata(metadata: DynamicMetadata): void {
+    this.#dynamicMetadata = metadata;
+  }
 
   /** Returns the filter state to add to. */
   ownFilterState(): FilterState {

@@ -1,14 +1,12 @@
 // Hints for Envoy extensions that Baton lacks: what replaces a part of their work, or why they are not needed.
 
 const AGENTS_SEND = 'log to standard output or a file, from which an agent can forward the lines';
-const ASK_A_SERVICE = 'envoy.filters.http.ext_authz can call a service that authorizes requests';
 const WRITE_ONE = 'docs/filters-in-typescript.md shows how to write a filter that is loaded at run time';
 const LIMIT_MEMORY = 'leave it out, and limit the memory of the process with a cgroup or a systemd unit';
 
 /** Keyed by the package of the extension, below `envoy.extensions`. */
 export const SUBSTITUTES: Readonly<Record<string, string>> = {
   'access_loggers.fluentd': AGENTS_SEND,
-  'filters.http.api_key_auth': ASK_A_SERVICE,
   'filters.http.dynamic_modules': WRITE_ONE,
   'filters.http.ext_proc': WRITE_ONE,
   'filters.http.gzip': 'envoy.filters.http.compressor compresses responses',

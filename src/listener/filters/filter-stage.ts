@@ -1,6 +1,7 @@
 // One network filter of one connection, and the bytes that it holds back from the next filters.
 
 import type { ResponseFlag } from '../../access-log/stream/response-flags.js';
+import type { Struct } from '../../config/generated/api.js';
 import type { Address } from '../../io/addresses/address.js';
 import type { HeldBytes } from '../../io/held-bytes.js';
 import type { ConnectionSecurity } from '../../io/tls/connection-security.js';
@@ -86,6 +87,15 @@ export class FilterStage implements FilteredClient {
   addResponseFlag(flag: ResponseFlag): void {
     const { info } = this.run.connection;
     if (info !== undefined) info.responseFlags |= flag;
+  }
+
+  addMetadata(namespace: string, value: Struct): void {
+    this.run.connection.addMetadata(namespace, value);
+  }
+
+  setLocalCloseReason(reason: string): void {
+    const { info } = this.run.connection;
+    if (info !== undefined) info.downstreamLocalCloseReason = reason;
   }
 
   continueReading(): void {

@@ -13,6 +13,16 @@ export function decodedParameter(path: string, name: string): string | undefined
   return undefined;
 }
 
+/** Returns the path without the parameters `name`. The others stay as they are. */
+export function withoutParameter(path: string, name: string): string {
+  const start = path.indexOf('?');
+  if (start < 0) return path;
+  const all = path.slice(start + 1).split('&');
+  const kept = all.filter((parameter) => unescaped(parameter.split('=', 1)[0]!) !== name);
+  if (kept.length === all.length) return path;
+  return path.slice(0, start) + (kept.length === 0 ? '' : `?${kept.join('&')}`);
+}
+
 /** Replaces %XX with its byte and keeps invalid escapes. */
 function unescaped(text: string): string {
   if (!text.includes('%')) return text;

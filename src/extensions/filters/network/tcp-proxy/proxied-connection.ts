@@ -65,6 +65,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.info.downstream = downstream;
     this.info.chain = proxy.options.chain;
     this.info.connectionStartMs = downstream.startMonotonicMs;
+    if (downstream.dynamicMetadata !== undefined) this.info.shareDynamicMetadata(downstream.dynamicMetadata);
     if (downstream.info !== undefined) downstream.info = this.info;
   }
 
