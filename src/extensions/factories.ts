@@ -145,6 +145,7 @@ export interface NamedExtension extends Extension {
     | 'envoy.compression.decompressor'
     | 'envoy.formatter'
     | 'envoy.health_check.event_sinks'
+    | 'envoy.http.injected_credentials'
     | 'envoy.http.stateful_header_formatters'
     | 'envoy.internal_redirect_predicates'
     | 'envoy.matching.action'

@@ -17,6 +17,7 @@ import { buffer } from './filters/http/buffer/index.js';
 import { compressor } from './filters/http/compressor/index.js';
 import { connectGrpcBridge } from './filters/http/connect-grpc-bridge/index.js';
 import { cors } from './filters/http/cors/index.js';
+import { credentialInjector, injectedCredentials } from './filters/http/credential-injector/index.js';
 import { csrf } from './filters/http/csrf/index.js';
 import { decompressor } from './filters/http/decompressor/index.js';
 import { dynamicForwardProxy } from './filters/http/dynamic-forward-proxy/index.js';
@@ -100,6 +101,8 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   compressor,
   connectGrpcBridge,
   cors,
+  credentialInjector,
+  ...injectedCredentials,
   csrf,
   decompressor,
   dynamicForwardProxy,

@@ -21,6 +21,7 @@ import type { ChunkLimits } from './chunks.js';
 import type { AssertionRules } from './client-assertion.js';
 import { CookieTemplate } from './cookies.js';
 import type { TokenEndpoint } from './token-call.js';
+import { tokenEndpoint } from './token-endpoint.js';
 import { type AbsoluteUrl, encodeQueryValue, parseUrl, QueryParameters } from './urls.js';
 
 export interface OAuthRules {
@@ -180,21 +181,9 @@ function checkAuthorization(config: OAuth2Config, idTokenField: HeaderKey | unde
   throw mistake(message, where.replace(/\.$/, ''));
 }
 
-function endpointOf({ retry_policy: retry, token_endpoint: uri = {} }: OAuth2Config, at: (field: string) => string) {
-  const text = byteText(uri.uri ?? '');
-  const rest = text.slice(text.includes('://') ? text.indexOf('://') + 3 : 0);
-  const slash = rest.indexOf('/');
-  const timeoutMs = durationMs(uri.timeout, 1);
-  if (!/^[\x21-\x7e]*$/.test(rest)) throw mistake(`'${text}' is no URI`, at('token_endpoint.uri'));
-  if (timeoutMs === 0)
-    throw mistake('must be above 0: without a timeout a request could wait forever', at('token_endpoint.timeout'));
-  return {
-    cluster: uri.cluster ?? '',
-    host: slash < 0 ? rest : rest.slice(0, slash),
-    path: slash < 0 ? '/' : rest.slice(slash),
-    timeoutMs,
-    retries: retry && retriesOf(retry, at('retry_policy')),
-  };
+function endpointOf({ retry_policy: retry, token_endpoint: uri }: OAuth2Config, at: (field: string) => string) {
+  const retries = retry && retriesOf(retry, at('retry_policy'));
+  return tokenEndpoint(uri ?? {}, at('token_endpoint'), retries);
 }
 
 function retriesOf(

@@ -89,6 +89,11 @@ export class TokenCall implements HttpCallRequest, HttpCallEvents {
     this.#send();
   }
 
+  /** The event has been called, or the call was cancelled. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   /** The remaining part of the timeout of all tries. */
   get timeoutMs(): number {
     return Math.max(1, this.#endsMs - this.#context.clock.monotonicMs);
