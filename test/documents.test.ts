@@ -4,7 +4,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import t, { type Test } from 'tap';
-import { parse } from 'yaml';
+import { parse, parseAllDocuments } from 'yaml';
 import { compatibilityDocument, readDocument } from '../scripts/document-fields.js';
 import { packagePath } from '../src/common/package/package-root.js';
 import { ExtensionCatalog } from '../src/config/catalog/extension.js';
@@ -64,6 +64,14 @@ for (const example of [...filesOf('examples', '.yaml'), DYNAMIC_BY_FILES, DYNAMI
     t.equal(formatProblems(warnings), '', 'without a warning');
   });
 }
+
+t.test('the configuration in examples/kubernetes/baton.yaml', async (t) => {
+  const [first] = parseAllDocuments(readFileSync(packagePath('examples/kubernetes/baton.yaml'), 'utf8'));
+  const { data } = first!.toJS() as { readonly data: Readonly<Record<string, string>> };
+  const result = loadConfiguration({ yaml: data['baton.yaml']! }, new ExtensionCatalog(EXTENSIONS));
+  t.ok(result.ok, result.ok ? 'is accepted' : formatProblems(result.errors));
+  t.equal(formatProblems(result.warnings), '', 'without a warning');
+});
 
 for (const [type, file] of [
   ['listener', 'examples/dynamic/listeners.yaml'],
