@@ -242,6 +242,14 @@ function matcherParts(): NamedExtension[] {
     part(http, 'envoy.matching.inputs.subject', `${ssl}.SubjectInput`),
     part(
       'envoy.matching.input_matchers',
+      'envoy.matching.matchers.ip',
+      'envoy.extensions.matching.input_matchers.ip.v3.Ip',
+      {
+        'envoy.extensions.matching.input_matchers.ip.v3.Ip': obeyed('cidr_ranges', 'stat_prefix'),
+      },
+    ),
+    part(
+      'envoy.matching.input_matchers',
       'envoy.matching.matchers.metadata_matcher',
       'envoy.extensions.matching.input_matchers.metadata.v3.Metadata',
       { 'envoy.extensions.matching.input_matchers.metadata.v3.Metadata': obeyed('value', 'invert') },

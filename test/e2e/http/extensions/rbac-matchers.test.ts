@@ -242,6 +242,43 @@ besideEnvoy('a tree of matchers finds values, prefixes and addresses', async (t,
   t.equal(await on('state', '/', { 'x-state': 't' }), 403);
 });
 
+besideEnvoy('a predicate holds for addresses in ranges', async (t, program) => {
+  const inRanges = (input: Config, stat_prefix: string, on_match: Config) => {
+    const cidr_ranges = [
+      { address_prefix: '10.0.0.0', prefix_len: 8 },
+      { address_prefix: 'fd00::', prefix_len: 8 },
+    ];
+    const custom_match = typed('envoy.matching.matchers.ip', 'envoy.extensions.matching.input_matchers.ip.v3.Ip', {
+      cidr_ranges,
+      stat_prefix,
+    });
+    return { predicate: { single_predicate: { input, custom_match } }, on_match };
+  };
+  const { baton, on } = await start(t, program, {
+    header: {
+      matcher: { matcher_list: { matchers: [inRanges(header('x-ip'), 'by.header', action('in', 'ALLOW'))] } },
+    },
+    source: {
+      matcher: {
+        matcher_list: {
+          matchers: [inRanges(network('source_ip', 'SourceIPInput'), 'by_source', action('in', 'DENY'))],
+        },
+        on_no_match: action('out', 'ALLOW'),
+      },
+    },
+  });
+  const ALLOWED = ['10.1.2.3', 'fd00::1'];
+  for (const ip of ALLOWED) t.equal(await on('header', '/', { 'x-ip': ip }), 200, ip);
+  for (const ip of ['11.0.0.1', '::ffff:10.0.0.1', 'fe00::1', '']) {
+    t.equal(await on('header', '/', { 'x-ip': ip }), 403, ip);
+  }
+  t.equal(await on('header', '/'), 403);
+  for (const text of ['10.1', '10.0.0.1, 10.0.0.2']) t.equal(await on('header', '/', { 'x-ip': text }), 403, text);
+  await baton.waitForStat('by.header.ip_parsing_failed', 2);
+  t.equal(await on('source', '/', { 'x-forwarded-for': '10.9.9.9' }), 403);
+  t.equal(await on('source', '/', { 'x-forwarded-for': '12.9.9.9' }), 200);
+});
+
 besideEnvoy('a matcher replaces policies beside it, and reads the request line', async (t, program) => {
   const one = (input: Config, exact: string, name: string) => when(input, { exact }, action(name, 'ALLOW'));
   const { baton, lines, on } = await start(t, program, {

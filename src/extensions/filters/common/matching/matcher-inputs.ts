@@ -16,6 +16,7 @@ import {
   messageOf,
   portOfAddress,
   requestScheme,
+  type ThreadStats,
   valueAt,
 } from '../../../sdk.js';
 import type { Addresses } from '../rbac/conditions.js';
@@ -24,6 +25,8 @@ import type { Addresses } from '../rbac/conditions.js';
 export interface Matched {
   readonly headers: HeaderBlock | undefined;
   readonly info: Addresses;
+  /** For counters of matchers. */
+  readonly stats: ThreadStats | undefined;
 }
 
 /** A value; undefined: there is none. */

@@ -17,8 +17,10 @@ import {
   ipRange,
   isInRange,
   parseIp,
+  unpack,
 } from '../../../sdk.js';
-import { compileInput, type Matched } from './matcher-inputs.js';
+import { IpPredicate } from './ip-predicate.js';
+import { compileInput, type Matched, type MatchInput } from './matcher-inputs.js';
 
 /** Finds an action; undefined: nothing matches. */
 export interface MatchTree<A> {
@@ -97,20 +99,8 @@ function compilePredicate(config: PredicateConfig, where: string, isHttp: boolea
   }
   const at = `${where}.single_predicate`;
   const input = compileInput(single!.input?.typed_config, `${at}.input`, isHttp);
-  if (single!.custom_match !== undefined) {
-    const { typed_config: custom } = single!.custom_match;
-    const { invert = false, value } = custom as unknown as {
-      invert?: boolean;
-      value: Parameters<typeof compileValueMatcher>[0];
-    };
-    const metadataOf = input.value;
-    if (metadataOf === undefined)
-      throw new BatonError('CONFIG_INVALID', 'the matcher of metadata needs the input of dynamic metadata', {
-        where: `${at}.custom_match`,
-      });
-    const rule = compileValueMatcher(value, `${at}.custom_match.typed_config.value`);
-    return { holds: (matched) => rule.matches(metadataOf(matched)) !== invert };
-  }
+  const custom = single!.custom_match?.typed_config;
+  if (custom !== undefined) return customPredicate(custom, input, `${at}.custom_match`);
   const rule = compileStringMatcher(textMatcher(single!.value_match!), `${at}.value_match`);
   return {
     holds(matched) {
@@ -118,6 +108,22 @@ function compilePredicate(config: PredicateConfig, where: string, isHttp: boolea
       return text !== undefined && rule.matchesText(text);
     },
   };
+}
+
+/** Compiles a matcher that is an extension. */
+function customPredicate(config: Any, input: MatchInput, where: string): Predicate {
+  const at = `${where}.typed_config`;
+  const address = unpack(config, 'envoy.extensions.matching.input_matchers.ip.v3.Ip');
+  if (address !== undefined) return new IpPredicate(address, input, at);
+  const { invert = false, value } = config as unknown as {
+    invert?: boolean;
+    value: Parameters<typeof compileValueMatcher>[0];
+  };
+  const metadataOf = input.value;
+  if (metadataOf === undefined)
+    throw new BatonError('CONFIG_INVALID', 'the matcher of metadata needs the input of dynamic metadata', { where });
+  const rule = compileValueMatcher(value, `${at}.value`);
+  return { holds: (matched) => rule.matches(metadataOf(matched)) !== invert };
 }
 
 /** xds.type.matcher.v3.StringMatcher has the fields of Envoy's own. */

@@ -1,11 +1,11 @@
 // Decisions about requests and connections, by policies or by a matcher.
 
-import type { HeaderBlock, Struct } from '../../../sdk.js';
+import type { HeaderBlock, Struct, ThreadStats } from '../../../sdk.js';
 import type { Addresses } from './conditions.js';
 
 export interface Engine {
-  /** `headers` is undefined for a connection. */
-  decide(headers: HeaderBlock | undefined, addresses: Addresses): Outcome;
+  /** `headers` is undefined for a connection. `stats`: for counters of matchers. */
+  decide(headers: HeaderBlock | undefined, addresses: Addresses, stats?: ThreadStats): Outcome;
 }
 
 /** A decision. There is one object for each policy, not for each request. */

@@ -105,7 +105,10 @@ export const RULES = {
   'xds.type.matcher.v3.Matcher.MatcherList.Predicate.SinglePredicate': {
     input: onlyExtension(INPUTS, ONLY_INPUTS),
     value_match: true,
-    custom_match: onlyExtension('envoy.matching.matchers.metadata_matcher', 'use value_match'),
+    custom_match: onlyExtension(
+      ['envoy.matching.matchers.ip', 'envoy.matching.matchers.metadata_matcher'],
+      'use one of these, or value_match',
+    ),
   },
   'xds.type.matcher.v3.Matcher.MatcherTree': {
     input: onlyExtension(INPUTS, ONLY_INPUTS),

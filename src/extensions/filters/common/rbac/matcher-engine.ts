@@ -1,7 +1,7 @@
 // Decisions by a matcher, whose actions allow or deny.
 
 import type { Action, Any, MatcherMatcher } from '../../../../config/generated/api.js';
-import { BatonError, type HeaderBlock } from '../../../sdk.js';
+import { BatonError, type HeaderBlock, type ThreadStats } from '../../../sdk.js';
 import { compileMatcher, type MatchTree } from '../matching/matcher.js';
 import type { Addresses } from './conditions.js';
 import { type Engine, Outcome } from './engine.js';
@@ -27,7 +27,7 @@ export class MatcherEngine implements Engine {
     });
   }
 
-  decide(headers: HeaderBlock | undefined, info: Addresses): Outcome {
-    return this.#tree.find({ headers, info }) ?? this.#otherwise;
+  decide(headers: HeaderBlock | undefined, info: Addresses, stats?: ThreadStats): Outcome {
+    return this.#tree.find({ headers, info, stats }) ?? this.#otherwise;
   }
 }

@@ -11,6 +11,7 @@ import {
   reportMistakes,
   type Scope,
   type StreamControl,
+  type ThreadStats,
   unpack,
 } from '../../../sdk.js';
 import { denialDetails } from '../../common/rbac/engine.js';
@@ -54,6 +55,7 @@ export const rbac: HttpFilterExtension<RbacRBAC> = {
     const prefix = statsPrefix(chain.statPrefix, config.rules_stat_prefix);
     const shadowPrefix = statsPrefix(chain.statPrefix, config.shadow_rules_stat_prefix);
     const stats: Reporting = {
+      thread: context.stats,
       rules: context.scope(prefix, RulesStats),
       shadow: context.scope(shadowPrefix, ShadowStats),
       policies:
@@ -75,6 +77,7 @@ export const rbac: HttpFilterExtension<RbacRBAC> = {
 
 /** Where decisions are counted and recorded. */
 interface Reporting {
+  readonly thread: ThreadStats;
   readonly rules: Scope;
   readonly shadow: Scope;
   /** Undefined: policies are not counted one by one. */
@@ -107,7 +110,7 @@ class RbacFilter implements HttpFilter {
     if (enforced === undefined) return HeadersStatus.Continue;
     const { info } = this.#stream;
     const { keyPrefix, policies, rules } = this.#stats;
-    const outcome = enforced.decide(headers, info);
+    const outcome = enforced.decide(headers, info, this.#stats.thread);
     rules.increment(outcome.isAllowed ? RulesStats.at.allowed : RulesStats.at.denied);
     policies?.countEnforced(outcome);
     const metadata = info.ownDynamicMetadata();
@@ -125,7 +128,7 @@ class RbacFilter implements HttpFilter {
 
   /** Records what the shadow rules decide. */
   #observe(headers: HeaderBlock): void {
-    const outcome = this.#rules.shadow?.decide(headers, this.#stream.info);
+    const outcome = this.#rules.shadow?.decide(headers, this.#stream.info, this.#stats.thread);
     if (outcome === undefined) return;
     const { policies, shadow, shadowKeyPrefix } = this.#stats;
     const { shadow_allowed, shadow_denied } = ShadowStats.at;

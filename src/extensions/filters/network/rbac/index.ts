@@ -13,6 +13,7 @@ import {
   type Report,
   reportMistakes,
   type Scope,
+  type ThreadStats,
 } from '../../../sdk.js';
 import type { Addresses } from '../../common/rbac/conditions.js';
 import { denialDetails, type Outcome } from '../../common/rbac/engine.js';
@@ -50,6 +51,7 @@ export const networkRbac: NetworkFilterExtension<NetworkRbacRBAC> = {
   createOnWorker(config, _chain, context) {
     const settings: Settings = {
       rules: new RbacRules(config, '', false),
+      thread: context.stats,
       stats: context.scope(statsPrefix(config.stat_prefix!), RulesStats),
       shadowStats: context.scope(shadowPrefix(config), ShadowStats),
       isContinuous: config.enforcement_type === 'CONTINUOUS',
@@ -88,6 +90,7 @@ function reportOne(one: Permission & Principal, where: string, report: Report): 
 
 interface Settings {
   readonly rules: RbacRules;
+  readonly thread: ThreadStats;
   readonly stats: Scope;
   readonly shadowStats: Scope;
   /** Every receive event is counted, not only the first. */
@@ -125,11 +128,12 @@ class RbacFilter implements NetworkFilter {
   }
 
   #decide(): void {
-    const { enforced, shadow } = this.#settings.rules;
+    const { rules, thread } = this.#settings;
+    const { enforced, shadow } = rules;
     const addresses = new ClientAddresses(this.#client);
     this.#isDecided = true;
-    this.#shadow = shadow?.decide(undefined, addresses);
-    this.#enforced = enforced?.decide(undefined, addresses);
+    this.#shadow = shadow?.decide(undefined, addresses, thread);
+    this.#enforced = enforced?.decide(undefined, addresses, thread);
   }
 
   #count(): void {

@@ -52,7 +52,7 @@ export function udpProxySettings(config: UdpProxyConfig, context: WorkerContext)
   };
 }
 
-function routeOf(config: UdpProxyConfig, { clusters }: WorkerContext): UdpProxySettings['route'] {
+function routeOf(config: UdpProxyConfig, { clusters, stats }: WorkerContext): UdpProxySettings['route'] {
   if (config.matcher === undefined) {
     const reference = clusters.reference(config.cluster!);
     return () => reference;
@@ -62,7 +62,7 @@ function routeOf(config: UdpProxyConfig, { clusters }: WorkerContext): UdpProxyS
     'matcher',
     routeActions((name) => clusters.reference(name)),
   );
-  return (info) => tree.find({ headers: undefined, info });
+  return (info) => tree.find({ headers: undefined, info, stats });
 }
 
 /** Returns a builder of actions, each of which is what `of` returns for its cluster. */
