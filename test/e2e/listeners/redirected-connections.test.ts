@@ -27,7 +27,7 @@ import {
 import { managerOf, routeTo } from '../http/proxy.js';
 
 const INSIDE = 'BATON_TEST_NAMESPACE';
-const NAMESPACE = ['--net', '--fork', '--kill-child'];
+const NAMESPACE = ['--net', '--pid', '--fork', '--kill-child', '--mount-proc'];
 
 /** Addresses of the namespace's loopback interface. Only what comes from CLIENT is redirected. */
 const CLIENT = '10.66.0.1';
