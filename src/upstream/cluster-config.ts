@@ -133,6 +133,8 @@ export interface ClusterSpec {
   readonly http2: Http2Options | undefined;
   /** Circuit breaker thresholds of the default and of the high priority. */
   readonly thresholds: readonly [Thresholds, Thresholds];
+  /** Limit of connections to each host, for both priorities; undefined: none. */
+  readonly maxHostConnections: readonly [number, number] | undefined;
   /** Whether the gauges remaining_… of the default and of the high priority are maintained. */
   readonly trackRemaining: readonly [boolean, boolean];
   /** track_cluster_stats. */
@@ -230,6 +232,7 @@ export function clusterSpec(
     http1: clientOptions(common, protocolOptions(cluster).protocols.http_protocol_options ?? {}),
     http2: http2ClientOptions(common, http2Options(cluster)),
     thresholds: [thresholds(cluster.circuit_breakers, 'DEFAULT'), thresholds(cluster.circuit_breakers, 'HIGH')],
+    maxHostConnections: maxHostConnections(cluster.circuit_breakers),
     trackRemaining: [
       tracksRemaining(cluster.circuit_breakers, 'DEFAULT'),
       tracksRemaining(cluster.circuit_breakers, 'HIGH'),
@@ -387,6 +390,16 @@ function thresholds(breakers: CircuitBreakers | undefined, priority: 'DEFAULT' |
     retryBudget: limits?.retry_budget && retryBudget(limits.retry_budget),
   };
 }
+
+function maxHostConnections({ per_host_thresholds: list = [] }: CircuitBreakers = {}): [number, number] | undefined {
+  if (list.length === 0) return undefined;
+  const limitOf = (priority: 'DEFAULT' | 'HIGH') =>
+    list.find((each) => (each.priority ?? 'DEFAULT') === priority)?.max_connections ?? MAX_INT32;
+  return [Math.min(limitOf('DEFAULT'), MAX_INT32), Math.min(limitOf('HIGH'), MAX_INT32)];
+}
+
+/** Largest value of a counter. */
+const MAX_INT32 = 2 ** 31 - 1;
 
 function retryBudget(config: CircuitBreakers_Thresholds_RetryBudget): RetryBudget {
   const { budget_percent: percent, min_retry_concurrency: minConcurrency } = config;

@@ -30,6 +30,8 @@ export const enum HostWord {
   Successes = 5,
   LocalOriginRequests = 6,
   LocalOriginSuccesses = 7,
+  /** Connections, in clusters that limit those of a host. */
+  Connections = 8,
 }
 
 /** Words of a listener's block. One more block holds the totals of all listeners. */
@@ -38,7 +40,7 @@ export const enum ListenerWord {
 }
 
 export const CLUSTER_WORDS = 16;
-export const HOST_WORDS = 8;
+export const HOST_WORDS = 16;
 export const LISTENER_WORDS = 16;
 
 /** The primary's number among the counting threads. Workers are numbered from 1. */
@@ -138,7 +140,7 @@ export class SharedWordsOwner {
   #retired: RetiredBlock[] = [];
 
   /** `capacityBytes` is address space, not memory. The default has room for 500,000 hosts. */
-  constructor(capacityBytes = 16 * 1024 * 1024) {
+  constructor(capacityBytes = 32 * 1024 * 1024) {
     this.#buffer = new SharedArrayBuffer(capacityBytes);
     this.#words = new Int32Array(this.#buffer);
   }

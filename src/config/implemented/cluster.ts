@@ -170,7 +170,7 @@ export const CLUSTER: ImplementedTable = {
     'fail_traffic_on_panic',
   ),
   'envoy.config.cluster.v3.Cluster.CommonLbConfig.LocalityWeightedLbConfig': {},
-  'envoy.config.cluster.v3.CircuitBreakers': { thresholds: true, ...notImplemented('per_host_thresholds') },
+  'envoy.config.cluster.v3.CircuitBreakers': obeyed('thresholds', 'per_host_thresholds'),
   'envoy.config.cluster.v3.CircuitBreakers.Thresholds': {
     priority: byValue({ DEFAULT: true, HIGH: true }),
     max_connections: true,

@@ -13,6 +13,7 @@ import { type ClusterLimits, LimitKind } from '../limits.js';
 import { PoolFailure } from '../pool-failure.js';
 import type { UpstreamThread } from '../upstream-thread.js';
 import { type ConnectOptions, NO_CONNECT_OPTIONS } from './connect-options.js';
+import { acquirePlace, releasePlace, tryAcquirePlace } from './connection-places.js';
 import type { HostConnection } from './host-connection.js';
 import { type ConnectionPool, type RequestedCluster, UpstreamConnection } from './upstream-connection.js';
 
@@ -152,7 +153,7 @@ export class HttpPool implements ConnectionPool, RequestPool {
   connectFailed(failure: PoolFailure, detail: string): void {
     this.#connections--;
     this.#connecting--;
-    this.cluster.limits.release(LimitKind.Connections, this.priority);
+    releasePlace(this.cluster, this.host, this.priority);
     // Each pending connect may serve some queued requests. Requests beyond that could only wait for other requests' connections:
     // they fail.
     while (this.#pending > this.#expectedStreams && this.#firstPending !== undefined) {
@@ -177,7 +178,7 @@ export class HttpPool implements ConnectionPool, RequestPool {
 
   connectionClosed(): void {
     this.#connections--;
-    this.cluster.limits.release(LimitKind.Connections, this.priority);
+    releasePlace(this.cluster, this.host, this.priority);
     // A request may be waiting for the slot of this connection.
     this.#connectIfNeeded();
     this.#reportEmpty();
@@ -238,19 +239,19 @@ export class HttpPool implements ConnectionPool, RequestPool {
    */
   #connectIfNeeded(): boolean {
     if (this.#pending <= this.#expectedStreams) return false;
-    const { limits, spec, stats } = this.cluster;
-    if (!limits.tryAcquire(LimitKind.Connections, this.priority)) {
+    const { spec, stats } = this.cluster;
+    if (!tryAcquirePlace(this.cluster, this.host, this.priority)) {
       stats.increment(ClusterStats.at.upstream_cx_overflow);
       if (this.#connections > 0) return false;
       // Pools that clients can make must not keep connections beyond the limit.
       if (this.options.traits !== undefined) this.cluster.closeIdle(0);
-      limits.acquire(LimitKind.Connections, this.priority);
+      acquirePlace(this.cluster, this.host, this.priority);
     }
     if (logger.isDebug) logger.debug(`cluster '${shownName(spec.name)}': connecting to ${this.host.address}`);
     try {
       new UpstreamConnection(this);
     } catch (error) {
-      limits.release(LimitKind.Connections, this.priority);
+      releasePlace(this.cluster, this.host, this.priority);
       throw error;
     }
     this.#connections++;

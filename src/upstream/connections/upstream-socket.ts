@@ -8,6 +8,7 @@ import type { Host } from '../hosts/host.js';
 import { LimitKind } from '../limits.js';
 import { PoolFailure } from '../pool-failure.js';
 import type { ConnectOptions } from './connect-options.js';
+import { acquirePlace, releasePlace, tryAcquirePlace } from './connection-places.js';
 import { EndedBy, HostConnection, type TakenOverConnection } from './host-connection.js';
 
 /** Close timeout: how long the host may accept none of the pending bytes. */
@@ -44,19 +45,19 @@ export class UpstreamSocket extends HostConnection {
     priority = Priority.Default,
   ): UpstreamSocket | undefined {
     const { limits, stats } = cluster;
-    if (!limits.tryAcquire(LimitKind.Connections, priority)) {
+    if (!tryAcquirePlace(cluster, host, priority)) {
       stats.increment(ClusterStats.at.upstream_cx_overflow);
       return undefined;
     }
     if (!limits.tryAcquire(LimitKind.PendingRequests, priority)) {
-      limits.release(LimitKind.Connections, priority);
+      releasePlace(cluster, host, priority);
       stats.increment(ClusterStats.at.upstream_rq_pending_overflow);
       return undefined;
     }
     try {
       return new UpstreamSocket(events, cluster, host, priority, undefined, options);
     } catch (error) {
-      limits.release(LimitKind.Connections, priority);
+      releasePlace(cluster, host, priority);
       limits.release(LimitKind.PendingRequests, priority);
       throw error;
     }
@@ -69,7 +70,7 @@ export class UpstreamSocket extends HostConnection {
     takenOver: TakenOverConnection,
   ): UpstreamSocket {
     // The connection exists already: no breaker may refuse it.
-    cluster.limits.acquire(LimitKind.Connections, Priority.Default);
+    acquirePlace(cluster, host, Priority.Default);
     return new UpstreamSocket(events, cluster, host, Priority.Default, takenOver);
   }
 
@@ -198,7 +199,7 @@ export class UpstreamSocket extends HostConnection {
 
   protected ended(by: EndedBy, wasConnected: boolean): void {
     this.host.sockets?.delete(this);
-    this.#cluster.limits.release(LimitKind.Connections, this.#priority);
+    releasePlace(this.#cluster, this.host, this.#priority);
     if (!wasConnected) return this.#pendingEnded();
     this.#cluster.requestEnded(this.host);
     // As in Envoy, the connection is a request that its end interrupts.

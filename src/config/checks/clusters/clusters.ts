@@ -42,6 +42,7 @@ export function checkCluster(cluster: Cluster, path: Path, catalog: ExtensionCat
   checkHealthChecks(cluster, path, problems);
   checkHostProtocols(cluster, path, problems);
   checkProvidedHosts(cluster, path, catalog, problems);
+  checkHostThresholds(cluster, path, problems);
   const type = discoveryType(cluster);
   const isTypeWrong = problems.has([...path, 'type']) || problems.has([...path, 'cluster_type']);
   if (!isTypeWrong && !type.endsWith('_DNS')) checkLookups(cluster, type, path, problems);
@@ -73,6 +74,17 @@ export function checkCluster(cluster: Cluster, path: Path, catalog: ExtensionCat
       `LOGICAL_DNS clusters must have a single locality_lb_endpoint and a single lb_endpoint, found ${endpoints.length}`,
     );
   }
+}
+
+/** Reports limits that a host cannot have. */
+function checkHostThresholds({ circuit_breakers: breakers }: Cluster, path: Path, problems: Problems): void {
+  breakers?.per_host_thresholds?.forEach((thresholds, index) => {
+    for (const field of Object.keys(thresholds ?? {})) {
+      if (field === 'priority' || field === 'max_connections') continue;
+      const at = [...path, 'circuit_breakers', 'per_host_thresholds', index, field];
+      problems.error(at, 'Unsupported field in per_host_thresholds: set max_connections', 'key');
+    }
+  });
 }
 
 /**
