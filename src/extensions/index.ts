@@ -51,6 +51,7 @@ import { tlsInspector } from './filters/listener/tls-inspector/index.js';
 import { connectionLimit } from './filters/network/connection-limit/index.js';
 import { directResponse } from './filters/network/direct-response/index.js';
 import { echo } from './filters/network/echo/index.js';
+import { networkExtAuthz } from './filters/network/ext-authz/index.js';
 import { httpConnectionManager } from './filters/network/http-connection-manager/index.js';
 import { networkLocalRateLimit } from './filters/network/local-ratelimit/index.js';
 import { networkRateLimit } from './filters/network/ratelimit/index.js';
@@ -137,6 +138,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   connectionLimit,
   directResponse,
   echo,
+  networkExtAuthz,
   networkLocalRateLimit,
   networkRateLimit,
   networkRbac,

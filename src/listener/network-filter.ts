@@ -1,6 +1,7 @@
 // The interfaces of the network filters of a filter chain: filters that pass or close connections, and the terminal one behind
 // them, which serves the connections that they pass.
 
+import type { DynamicMetadata } from '../access-log/stream/dynamic-metadata.js';
 import type { ResponseFlag } from '../access-log/stream/response-flags.js';
 import type { DownstreamProperties } from '../access-log/stream/stream-info.js';
 import type { RouteConfiguration, Struct } from '../config/generated/api.js';
@@ -66,6 +67,10 @@ export interface FilteredClient extends DownstreamProperties {
   addResponseFlag(flag: ResponseFlag): void;
   /** Merges a structure into the dynamic metadata of the connection, which its log entries show. */
   addMetadata(namespace: string, value: Struct): void;
+  /** What filters have set; undefined: nothing. */
+  readonly dynamicMetadata: DynamicMetadata | undefined;
+  /** Sets %RESPONSE_CODE_DETAILS% of the entry in the access log of the connection's listener. */
+  setResponseCodeDetails(details: string): void;
   /** Sets %DOWNSTREAM_LOCAL_CLOSE_REASON% of the entry in the access log of the connection's listener. */
   setLocalCloseReason(reason: string): void;
   /** After FilterStatus.Stop: passes held bytes to the next filters, in a later turn. */

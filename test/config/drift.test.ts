@@ -19,6 +19,7 @@ const NOT_READ: { readonly [field: string]: string } = {
   'envoy.config.metrics.v3.MetricsServiceConfig.transport_api_version': 'there is only one version',
   'envoy.extensions.filters.http.ext_authz.v3.ExtAuthz.transport_api_version': 'there is only one version',
   'envoy.config.ratelimit.v3.RateLimitServiceConfig.transport_api_version': 'there is only one version',
+  'envoy.extensions.filters.network.ext_authz.v3.ExtAuthz.transport_api_version': 'there is only one version',
   'envoy.extensions.access_loggers.grpc.v3.CommonGrpcAccessLogConfig.transport_api_version':
     'there is only one version',
   'envoy.config.tap.v3.OutputSink.streaming_admin': 'traces are streamed unless the sink is buffered_admin',

@@ -11,7 +11,6 @@ export const SUBSTITUTES: Readonly<Record<string, string>> = {
   'filters.http.ext_proc': WRITE_ONE,
   'filters.http.gzip': 'envoy.filters.http.compressor compresses responses',
   'filters.http.wasm': WRITE_ONE,
-  'filters.network.ext_authz': 'for HTTP, envoy.filters.http.ext_authz can call the service',
   'resource_monitors.cgroup_memory': LIMIT_MEMORY,
   'resource_monitors.fixed_heap': LIMIT_MEMORY,
 };

@@ -1,5 +1,6 @@
 // One network filter of one connection, and the bytes that it holds back from the next filters.
 
+import type { DynamicMetadata } from '../../access-log/stream/dynamic-metadata.js';
 import type { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import type { Struct } from '../../config/generated/api.js';
 import type { Address } from '../../io/addresses/address.js';
@@ -91,6 +92,15 @@ export class FilterStage implements FilteredClient {
 
   addMetadata(namespace: string, value: Struct): void {
     this.run.connection.addMetadata(namespace, value);
+  }
+
+  get dynamicMetadata(): DynamicMetadata | undefined {
+    return this.run.connection.dynamicMetadata;
+  }
+
+  setResponseCodeDetails(details: string): void {
+    const { info } = this.run.connection;
+    if (info !== undefined) info.responseCodeDetails = details;
   }
 
   setLocalCloseReason(reason: string): void {

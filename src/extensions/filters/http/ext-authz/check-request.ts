@@ -12,11 +12,14 @@ import {
   writeTimestamp,
 } from '../../../messages/wire.js';
 import {
+  byteText,
   type CertificateFacts,
   type ConnectionSecurity,
   configuredMetadata,
+  type FilteredClient,
   type HeaderBlock,
   headerKey,
+  type Json,
   type MetadataSource,
   PROTOCOL_NAMES,
   ProtobufWriter,
@@ -83,6 +86,37 @@ export function encodeCheck(rules: CheckRules, request: CheckedRequest): Uint8Ar
   message.clear();
   message.message(1, attributes);
   return message.copy();
+}
+
+/** What the service is told about a connection. */
+export type ConnectionCheckRules = Pick<
+  CheckRules,
+  'includesCertificate' | 'includesTlsSession' | 'namespaces' | 'labels'
+>;
+
+/** Returns the encoded question about a connection. */
+export function encodeConnectionCheck(rules: ConnectionCheckRules, client: FilteredClient): Uint8Array {
+  const { security } = client;
+  attributes.clear();
+  writePeer(1, client.remoteText, security?.peer, rules, '', NO_LABELS);
+  writePeer(2, client.localText, security?.local, NO_CERTIFICATE, '', rules.labels);
+  part.clear();
+  writeStructs(rules.namespaces, client.dynamicMetadata);
+  attributes.message(11, part);
+  if (rules.includesTlsSession) {
+    part.clear();
+    writeText(part, 1, client.detected?.serverName || security?.serverName || '');
+    attributes.message(12, part);
+  }
+  message.clear();
+  message.message(1, attributes);
+  return message.copy();
+}
+
+/** Returns labels of the node's metadata. As in Envoy, values that are not strings are empty. */
+export function labelsOf(value: Json | undefined): ReadonlyMap<string, string> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return new Map();
+  return new Map(Object.entries(value).map(([key, label]) => [key, typeof label === 'string' ? byteText(label) : '']));
 }
 
 const NO_CERTIFICATE = { includesCertificate: false };

@@ -1,10 +1,11 @@
 // Creates the filters of requests, with the service of the configuration or that of a route.
 
-import type { CheckSettings, ExtAuthz, Json } from '../../../../config/generated/api.js';
+import type { CheckSettings, ExtAuthz } from '../../../../config/generated/api.js';
 import { GrpcChannel } from '../../../grpc-sdk.js';
 import { byteText, durationMs, errorStatus, headerKey, type StreamControl, type WorkerContext } from '../../../sdk.js';
 import { MutationRules } from '../../common/mutation-rules.js';
 import type { AuthorizationFilter, CommonRules, Counting, RequestRules } from './authorization-filter.js';
+import { labelsOf } from './check-request.js';
 import { ExtAuthzFilter, type ExtAuthzRules } from './ext-authz-filter.js';
 import { GrpcCheckFilter, type GrpcCheckRules } from './grpc-check-filter.js';
 import { compileNameRules } from './name-rules.js';
@@ -64,12 +65,6 @@ function grpcFilters(
 }
 
 const ALWAYS_SENT = [':authority', ':method', ':path', 'authorization'].map((exact) => ({ exact }));
-
-/** As in Envoy, values that are not strings are empty. */
-function labelsOf(value: Json | undefined): ReadonlyMap<string, string> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return new Map();
-  return new Map(Object.entries(value).map(([key, label]) => [key, typeof label === 'string' ? byteText(label) : '']));
-}
 
 /** Compiles a configuration that validate() has accepted. */
 function httpRules(config: ExtAuthz, common: CommonRules, sendsAll: boolean): ExtAuthzRules {
