@@ -9,6 +9,7 @@ import minimist from 'minimist';
 import { Random } from '../src/common/random.js';
 import { fuzzAdmin } from './fuzz/admin.js';
 import { fuzzConfigurations } from './fuzz/configurations.js';
+import { fuzzDnsQueries } from './fuzz/dns-queries.js';
 import { fuzzFirstBytes } from './fuzz/first-bytes.js';
 import { fuzzGrpc } from './fuzz/grpc.js';
 import { fuzzHttp2 } from './fuzz/http2.js';
@@ -26,7 +27,7 @@ const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           for how long, an equal part of it for each (default 60)
   --seed=N              repeats a run (default: another one each time)
-  --only=traffic|tls|secrets|first-bytes|http2|grpc|transcoder|tokens|logins|trace-contexts|admin|restart|configurations
+  --only=traffic|tls|secrets|first-bytes|dns-queries|http2|grpc|transcoder|tokens|logins|trace-contexts|admin|restart|configurations
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -45,6 +46,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
     { name: 'tls', fuzz: fuzzTls },
     { name: 'secrets', fuzz: fuzzSecrets },
     { name: 'first-bytes', fuzz: fuzzFirstBytes },
+    { name: 'dns-queries', fuzz: fuzzDnsQueries },
     { name: 'http2', fuzz: fuzzHttp2 },
     { name: 'grpc', fuzz: fuzzGrpc },
     { name: 'tokens', fuzz: fuzzTokens },

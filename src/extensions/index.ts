@@ -60,6 +60,7 @@ import { networkScript } from './filters/network/script/index.js';
 import { sniCluster } from './filters/network/sni-cluster/index.js';
 import { sniDynamicForwardProxy } from './filters/network/sni-dynamic-forward-proxy/index.js';
 import { tcpProxy } from './filters/network/tcp-proxy/index.js';
+import { dnsFilter } from './filters/udp/dns-filter/index.js';
 import { udpProxy } from './filters/udp/udp-proxy/index.js';
 import { clusterProvided } from './load-balancing-policies/cluster-provided/index.js';
 import { leastRequest } from './load-balancing-policies/least-request/index.js';
@@ -147,6 +148,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   sniDynamicForwardProxy,
   tcpProxy,
   clusterProvided,
+  dnsFilter,
   udpProxy,
   leastRequest,
   maglev,

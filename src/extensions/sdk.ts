@@ -195,7 +195,7 @@ export type { DatagramPath, PathKey } from '../io/datagrams/datagram-path.js';
 export type { Datagram, DatagramReceiver, DatagramSender, DatagramSockets } from '../io/datagrams/datagram-sockets.js';
 export type { SocketOption } from '../io/shim.js';
 export type { UdpListenerFilter, UdpSocket } from '../listener/udp/udp-filter.js';
-export { UdpClusterStats, UdpProxyStats } from '../stats/layouts/udp.js';
+export { DnsFilterStats, UdpClusterStats, UdpProxyStats } from '../stats/layouts/udp.js';
 export type { ClusterHost } from '../upstream/cluster.js';
 export type { Host } from '../upstream/hosts/host.js';
 
@@ -270,6 +270,8 @@ export type { Cluster } from '../upstream/cluster.js';
 export type { ClusterManager, ClusterReference } from '../upstream/cluster-manager.js';
 export { ClusterStream, type ClusterStreamEvents } from '../upstream/connections/cluster-stream.js';
 export { UpstreamSocket, type UpstreamSocketEvents } from '../upstream/connections/upstream-socket.js';
+export { DnsResolver } from '../upstream/dns/resolver.js';
+export { type ResolverSettings, resolverSettings } from '../upstream/dns/resolver-settings.js';
 export {
   HttpCall,
   type HttpCallAnswer,
@@ -292,6 +294,7 @@ export { MAX_TIMER_MS } from '../common/time/max-timer.js';
 export { atMostMs } from '../common/time/within-ms.js';
 export {
   type Address,
+  AddressKind,
   addressOfBytes,
   addressOfSockaddr,
   addressText,

@@ -112,6 +112,11 @@ export class Cluster implements PooledCluster {
     return this.#hosts.count;
   }
 
+  /** Returns the raw sockaddr of a host, by its index below hostCount. */
+  hostAddress(index: number): Uint8Array {
+    return this.#hosts.sockaddr(index);
+  }
+
   /** Returns the number of healthy and degraded hosts. Scans all hosts. */
   usableHostCount(): number {
     let count = 0;

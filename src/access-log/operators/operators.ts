@@ -206,6 +206,12 @@ const OPERATORS: ReadonlyMap<string, Entry> = new Map<string, Entry>([
   ['SPAN_ID', text((info) => info.span?.spanId ?? '')],
   ['UNIQUE_ID', text(() => randomUUID())],
   ['STREAM_ID', streamId()],
+  // Of DNS filters.
+  ['QUERY_NAME', text(({ dns }) => (dns?.isParsed ? dns.name : ''))],
+  ['QUERY_TYPE', text(({ dns }) => (dns?.isParsed ? String(dns.type) : ''))],
+  ['QUERY_CLASS', text(({ dns }) => (dns?.isParsed ? '1' : ''))],
+  ['ANSWER_COUNT', text(({ dns }) => (dns === undefined ? '' : String(dns.answers)))],
+  ['PARSE_STATUS', text(({ dns }) => (dns === undefined ? '' : String(dns.isParsed)))],
   ['HOSTNAME', { parameter: 'none', length: false, create: () => new Literal(hostname() || '-') }],
   ['ENVIRONMENT', environment()],
 ]);

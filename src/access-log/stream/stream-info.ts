@@ -82,6 +82,15 @@ export interface SpanNames {
   readonly spanId: string;
 }
 
+/** A query to a DNS filter, in logs. */
+export interface DnsQueryNames {
+  /** Absent values of a query that could not be parsed are shown as '-'. */
+  readonly isParsed: boolean;
+  readonly name: string;
+  readonly type: number;
+  readonly answers: number;
+}
+
 /** How a connection ended, or Normal while it is open. */
 export const enum CloseType {
   Normal = 0,
@@ -131,6 +140,9 @@ export class StreamInfo {
 
   /** The record that caused this: one of the API's AccessLogType. */
   accessLogType: 'NotSet' | 'DownstreamEnd' | 'TcpConnectionEnd' | 'UdpSessionEnd' | 'UdpPeriodic' = 'NotSet';
+
+  /** Of a DNS filter; undefined for all other streams. */
+  dns: DnsQueryNames | undefined = undefined;
 
   routeName = '';
   virtualHostName = '';
@@ -325,6 +337,7 @@ export class StreamInfo {
     this.requestHeaders = undefined;
     this.responseHeaders = undefined;
     this.responseTrailers = undefined;
+    this.dns = undefined;
     this.routeName = '';
     this.virtualHostName = '';
     this.virtualClusterName = '';

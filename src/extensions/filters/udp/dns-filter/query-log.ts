@@ -1,0 +1,59 @@
+// The access log of a DNS filter: one record for each query.
+
+import {
+  type AccessLogger,
+  addressText,
+  type Clock,
+  type DatagramPath,
+  StreamInfo,
+  type UdpSocket,
+} from '../../../sdk.js';
+import { type Query, QueryMistake, type ResponseCode } from './message.js';
+
+export interface AnsweredQuery {
+  readonly query: Query;
+  readonly code: ResponseCode;
+  /** Number of answers, also of those that did not fit. */
+  readonly answers: number;
+  readonly path: DatagramPath;
+  readonly socket: UdpSocket;
+  readonly startMs: number;
+}
+
+export class QueryLog {
+  readonly #logs: readonly AccessLogger[];
+  readonly #clock: Clock;
+  readonly #info = new StreamInfo();
+
+  constructor(logs: readonly AccessLogger[], clock: Clock) {
+    this.#logs = logs;
+    this.#clock = clock;
+  }
+
+  log({ answers, code, path, query, socket, startMs }: AnsweredQuery): void {
+    if (this.#logs.length === 0) return;
+    const info = this.#info;
+    const durationMs = this.#clock.monotonicMs - startMs;
+    const isParsed = query.mistake === QueryMistake.None;
+    info.reset(this.#clock.realtimeMs - durationMs, startMs);
+    info.durationMs = durationMs;
+    info.responseCode = code;
+    info.dns = { isParsed, name: query.name, type: query.type, answers };
+    const remoteText = addressText(path.peer);
+    const localText = addressText(socket.localAddress(path));
+    info.downstream = {
+      remoteText,
+      directRemoteText: remoteText,
+      localText,
+      directLocalText: localText,
+      security: undefined,
+      transportFailure: '',
+      detected: undefined,
+    };
+    for (const log of this.#logs) log.log(info);
+  }
+
+  close(): void {
+    for (const log of this.#logs) log.close();
+  }
+}
