@@ -104,7 +104,9 @@ export class UdpProxy implements UdpListenerFilter, SessionProxy, ProxyTotals {
   /** Ends a session. */
   end(session: UdpSession): void {
     const { client, cluster, host } = session;
-    this.#tableOf(host!).delete(client.localKey, client.peerKey);
+    const table = this.#tableOf(host!);
+    table.delete(client.localKey, client.peerKey);
+    if (table.size === 0) this.#byHost.delete(host!);
     this.stats.decrement(UdpProxyStats.at.downstream_sess_active);
     cluster.limits.release(LimitKind.Connections);
     this.#finish(session);
