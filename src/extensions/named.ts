@@ -55,6 +55,40 @@ export const NAMED: readonly NamedExtension[] = [
       'envoy.extensions.health_check.event_sinks.file.v3.HealthCheckEventFileSink': obeyed('event_log_path'),
     },
   },
+  // Read by http/headers/early-mutations.ts and http/headers/edge/original-ip.ts.
+  {
+    category: 'envoy.http.early_header_mutation',
+    name: 'envoy.http.early_header_mutation.header_mutation',
+    typeUrls: ['type.googleapis.com/envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation'],
+    implemented: {
+      'envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation': obeyed('mutations'),
+    },
+  },
+  {
+    category: 'envoy.http.original_ip_detection',
+    name: 'envoy.http.original_ip_detection.custom_header',
+    typeUrls: ['type.googleapis.com/envoy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig'],
+    implemented: {
+      'envoy.extensions.http.original_ip_detection.custom_header.v3.CustomHeaderConfig': obeyed(
+        'header_name',
+        'allow_extension_to_set_address_as_trusted',
+        'reject_with_status',
+      ),
+    },
+  },
+  {
+    category: 'envoy.http.original_ip_detection',
+    name: 'envoy.http.original_ip_detection.xff',
+    typeUrls: ['type.googleapis.com/envoy.extensions.http.original_ip_detection.xff.v3.XffConfig'],
+    implemented: {
+      'envoy.extensions.http.original_ip_detection.xff.v3.XffConfig': obeyed(
+        'xff_num_trusted_hops',
+        'xff_trusted_cidrs',
+        'skip_xff_append',
+      ),
+      'envoy.extensions.http.original_ip_detection.xff.v3.XffTrustedCidrs': obeyed('cidrs'),
+    },
+  },
   // Names keep their case with or without it (http/codec/name-case.ts).
   {
     category: 'envoy.http.stateful_header_formatters',
@@ -277,6 +311,12 @@ function matcherParts(): NamedExtension[] {
       'envoy.path.match.uri_template.uri_template_matcher',
       'envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig',
       { 'envoy.extensions.path.match.uri_template.v3.UriTemplateMatchConfig': obeyed('path_template') },
+    ),
+    part(
+      'envoy.path.rewrite',
+      'envoy.path.rewrite.uri_template.uri_template_rewriter',
+      'envoy.extensions.path.rewrite.uri_template.v3.UriTemplateRewriteConfig',
+      { 'envoy.extensions.path.rewrite.uri_template.v3.UriTemplateRewriteConfig': obeyed('path_template_rewrite') },
     ),
   ];
 }

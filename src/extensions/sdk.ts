@@ -118,6 +118,7 @@ export { findCookie } from '../http/routing/hashing/cookies.js';
 export { decodedParameter, withoutParameter } from '../http/routing/matching/decoded-query.js';
 export { compileHeaderRules, HeaderRule, matchesAll, matchesAny } from '../http/routing/matching/header-rule.js';
 export { compileStringMatcher, replacementOf, type StringRule } from '../http/routing/matching/string-rule.js';
+export { UriTemplate } from '../http/routing/matching/uri-template.js';
 export {
   compileValueMatcher,
   configuredMetadata,

@@ -7,6 +7,7 @@ import {
   type ImplementedTable,
   notImplemented,
   obeyed,
+  onlyExtension,
   onlyFalse,
   refused,
 } from './table.js';
@@ -14,6 +15,8 @@ import {
 const ONE_AFTER_ANOTHER = 'attempts of a request do not overlap: per_try_timeout of retry_policy can end one';
 const SUBSETS = 'subsets of hosts are not implemented: define a cluster for each subset';
 
+const URI_TEMPLATE = 'envoy.path.match.uri_template.uri_template_matcher';
+const URI_TEMPLATE_REWRITE = 'envoy.path.rewrite.uri_template.uri_template_rewriter';
 const NO_SPECIFIERS = 'routes are selected by their match only: leave it out';
 const NO_SUBSTITUTION = 'descriptor_value is used literally and is never empty';
 
@@ -115,7 +118,8 @@ export const ROUTE: ImplementedTable = {
     grpc: true,
     tls_context: true,
     connect_matcher: true,
-    ...notImplemented('path_match_policy', 'dynamic_metadata'),
+    path_match_policy: onlyExtension(URI_TEMPLATE, 'other matchers of paths are not implemented'),
+    ...notImplemented('dynamic_metadata'),
     cookies: refused('match the header cookie in headers, with safe_regex'),
     filter_state: refused('filters do not set filter state: match a header that a filter sets'),
   },
@@ -178,10 +182,10 @@ export const ROUTE: ImplementedTable = {
     ...notImplemented(
       'cluster_specifier_plugin',
       'inline_cluster_specifier_plugin',
-      'path_rewrite_policy',
       'early_data_policy',
       'retry_policy_typed_config',
     ),
+    path_rewrite_policy: onlyExtension(URI_TEMPLATE_REWRITE, 'other rewriters of paths are not implemented'),
     path_rewrite: refused('use prefix_rewrite or regex_rewrite'),
     host_rewrite: refused('use host_rewrite_literal, host_rewrite_header or host_rewrite_path_regex'),
     flush_timeout: refused('idle_timeout ends a stream whose end the client does not read: use that'),

@@ -60,7 +60,8 @@ export class PathRewrite {
   }
 }
 
-function recordOriginalPath(headers: HeaderBlock): void {
+/** Writes x-envoy-original-path. */
+export function recordOriginalPath(headers: HeaderBlock): void {
   headers.remove(ORIGINAL_PATH);
   const length = headers.pathEnd - headers.pathStart;
   const at = beginLine(headers, ORIGINAL_PATH, length);

@@ -22,6 +22,7 @@ import type { PathRewrite } from './path-rewrite.js';
 import type { RouteRateLimits } from './rate-limits.js';
 import type { Redirect } from './redirect.js';
 import type { StreamDuration } from './stream-duration.js';
+import type { TemplateRewrite } from './template-rewrite.js';
 
 export const enum RouteKind {
   /** Forwarded to `cluster`. */
@@ -70,7 +71,7 @@ export interface RouteSettings<C> {
   rateLimits: RouteRateLimits | undefined;
   mirrors: readonly MirrorPolicy<C>[] | undefined;
   tracing: RouteTracing | undefined;
-  pathRewrite: PathRewrite | undefined;
+  pathRewrite: PathRewrite | TemplateRewrite | undefined;
   /** Of a weighted cluster. */
   clusterHost: HeaderLine | undefined;
   hostRewrite: HostRewrite | undefined;
@@ -144,7 +145,7 @@ export class Route<C> {
 
   readonly #upgrades: ReadonlyMap<string, boolean> | undefined;
   readonly #appendsForwardedHost: boolean;
-  readonly #pathRewrite: PathRewrite | undefined;
+  readonly #pathRewrite: PathRewrite | TemplateRewrite | undefined;
   readonly #clusterHost: HeaderLine | undefined;
   readonly #hostRewrite: HostRewrite | undefined;
   readonly #redirect: Redirect | undefined;

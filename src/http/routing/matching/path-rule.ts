@@ -4,12 +4,13 @@ import { BatonError } from '../../../common/errors/errors.js';
 import { FOLD } from '../../../common/text/header-names.js';
 import { lowerAscii } from '../../../common/text/lower-ascii.js';
 import { compileFullMatch, type Regex } from '../../../common/text/regex.js';
-import type { RouteMatch } from '../../../config/generated/api.js';
+import type { RouteMatch, UriTemplateMatchConfig } from '../../../config/generated/api.js';
 import type { Memory } from '../../../io/memory.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { endsPath, pathEndOf } from './query.js';
 import { regexText } from './regex-text.js';
 import { located } from './string-rule.js';
+import { UriTemplate } from './uri-template.js';
 
 const enum Kind {
   Prefix = 0,
@@ -28,6 +29,8 @@ export class PathRule {
   readonly #length: number;
   readonly #ignoresCase: boolean;
   readonly #regex: Regex | undefined;
+  /** Of path_match_policy; undefined: another condition. */
+  readonly template: UriTemplate | undefined;
 
   /** @throws BatonError when the condition is invalid; `where` is its path in the configuration. */
   constructor(match: RouteMatch, where: string) {
@@ -49,8 +52,15 @@ export class PathRule {
       this.#regex = located(`${where}.safe_regex.regex`, () => compileFullMatch(pattern));
     } else if (match.connect_matcher !== undefined) {
       kind = Kind.Connect;
+    } else if (match.path_match_policy !== undefined) {
+      kind = Kind.Regex;
+      const { path_template: template = '' } = match.path_match_policy
+        .typed_config as unknown as UriTemplateMatchConfig;
+      this.template = new UriTemplate(template, `${where}.path_match_policy.typed_config.path_template`);
+      this.#regex = this.template.regex;
     } else {
-      const message = 'a route match needs prefix, path, path_separated_prefix, safe_regex or connect_matcher';
+      const message =
+        'a route match needs prefix, path, path_separated_prefix, safe_regex, path_match_policy or connect_matcher';
       throw new BatonError('CONFIG_INVALID', message, { where });
     }
     this.#kind = /[?#]/.test(text) ? Kind.Never : kind;

@@ -7,6 +7,8 @@ import type {
   RouteAction,
   Route as RouteConfig,
   RouteConfiguration,
+  TypedExtensionConfig,
+  UriTemplateRewriteConfig,
   VirtualHost,
   VirtualHost_TlsRequirementType,
 } from '../../../config/generated/api.js';
@@ -23,6 +25,7 @@ import { type CompiledLimits, compileRateLimits, RouteRateLimits } from '../acti
 import { Redirect } from '../actions/redirect.js';
 import { type GrpcTimeout, Route, RouteKind, type RouteSettings } from '../actions/route.js';
 import { StreamDuration } from '../actions/stream-duration.js';
+import { TemplateRewrite } from '../actions/template-rewrite.js';
 import { upgradeTypes } from '../actions/upgrade-types.js';
 import { HashPolicy } from '../hashing/hash-policy.js';
 import { PathRule } from '../matching/path-rule.js';
@@ -190,6 +193,7 @@ class VirtualHostBuilder<C> {
     settings.tracing = compileRouteTracing(route, where, this.#runtime);
     if (route.route !== undefined) return this.#forward(route, route.route, settings, path, where);
     if (route.redirect !== undefined) {
+      if (route.redirect.prefix_rewrite) checkPrefixRewrite(path, `${where}.redirect.prefix_rewrite`);
       const redirect = new Redirect(route.redirect, path, `${where}.redirect`);
       return new Route({ ...settings, kind: RouteKind.Redirect, redirect });
     }
@@ -382,15 +386,34 @@ function requestBufferLimit(route: RouteConfig, host: VirtualHost): number | und
   return route.per_request_buffer_limit_bytes ?? host.per_request_buffer_limit_bytes;
 }
 
-function pathRewriteOf(action: RouteAction, path: PathRule, where: string): PathRewrite | undefined {
-  const { prefix_rewrite: prefix, regex_rewrite: regex } = action;
-  if (!prefix && regex === undefined) return undefined;
-  if (prefix && regex !== undefined) {
-    throw new BatonError('CONFIG_INVALID', 'prefix_rewrite and regex_rewrite exclude each other', { where });
+function pathRewriteOf(action: RouteAction, path: PathRule, where: string): PathRewrite | TemplateRewrite | undefined {
+  const { prefix_rewrite: prefix, regex_rewrite: regex, path_rewrite_policy: policy } = action;
+  if ([prefix, regex, policy].filter(Boolean).length > 1) {
+    const message = 'prefix_rewrite, regex_rewrite and path_rewrite_policy exclude each other';
+    throw new BatonError('CONFIG_INVALID', message, { where });
   }
+  if (policy !== undefined) return templateRewriteOf(policy, path, `${where}.path_rewrite_policy`);
+  if (!prefix && regex === undefined) return undefined;
+  if (prefix) checkPrefixRewrite(path, `${where}.prefix_rewrite`);
   checkTarget(prefix, `${where}.prefix_rewrite`);
   checkTarget(regex?.substitution, `${where}.regex_rewrite.substitution`);
   return new PathRewrite(path, prefix, regex, `${where}.regex_rewrite`);
+}
+
+function templateRewriteOf(policy: TypedExtensionConfig, { template }: PathRule, where: string): TemplateRewrite {
+  if (template === undefined) {
+    const remedy = 'match the path with path_match_policy';
+    throw new BatonError('CONFIG_INVALID', 'the route has no path template', { where, remedy });
+  }
+  const { path_template_rewrite: text = '' } = policy.typed_config as unknown as UriTemplateRewriteConfig;
+  return new TemplateRewrite(template, text, `${where}.typed_config.path_template_rewrite`);
+}
+
+/** A path template has no prefix to replace. */
+function checkPrefixRewrite({ template }: PathRule, where: string): void {
+  if (template === undefined) return;
+  const remedy = 'use path_rewrite_policy or regex_rewrite';
+  throw new BatonError('CONFIG_INVALID', 'it cannot be used with path_match_policy', { where, remedy });
 }
 
 /** Refuses text that would end the request line, or that the host would cut off. */

@@ -16,6 +16,7 @@ import {
   isInRange,
   MetadataRule,
   parseIp,
+  UriTemplate,
 } from '../../../sdk.js';
 import {
   AddressCondition,
@@ -35,7 +36,6 @@ import {
   Some,
   TemplateCondition,
 } from './conditions.js';
-import { compileTemplate } from './uri-template.js';
 
 /** Compiles a list of conditions, at least one of which must hold. `where` is its path. Throws a BatonError if it cannot be compiled. */
 export function compilePermissions(configs: readonly Permission[] | undefined, where: string): Condition {
@@ -71,7 +71,7 @@ function permission(config: Permission, where: string): Condition {
     return new ServerNameCondition(compileStringMatcher(serverName, `${where}.requested_server_name`));
   if (config.uri_template !== undefined) {
     const { path_template: template = '' } = config.uri_template.typed_config as unknown as UriTemplateMatchConfig;
-    return new TemplateCondition(compileTemplate(template, `${where}.uri_template.typed_config.path_template`));
+    return new TemplateCondition(new UriTemplate(template, `${where}.uri_template.typed_config.path_template`).regex);
   }
   return common(config, where);
 }
