@@ -17,6 +17,7 @@ import type { ForwardingRules } from './headers/edge/forwarding-headers.js';
 import type { ResponseHeaders } from './headers/edge/response-headers.js';
 import type { HeaderBlock, HeaderBlockPool } from './headers/header-block.js';
 import type { HeaderLine } from './headers/header-line.js';
+import type { HeaderMutations } from './headers/header-mutations.js';
 import type { LocalReplyRules } from './local-replies/local-reply-rules.js';
 import type { HostNormalizer } from './normalization/host-normalization.js';
 import type { PathNormalizer } from './normalization/path-normalization.js';
@@ -53,6 +54,8 @@ export interface ConnectionManagerOptions {
   scopes: ScopedRouteSource | undefined;
   filters: readonly ChainedFilter[];
   terminal: TerminalFilterFactory;
+  /** Changes requests before everything else; undefined: none. */
+  earlyMutations: HeaderMutations | undefined;
   forwarding: ForwardingRules;
   /** The Host header for HTTP/1.0 requests that have none. */
   defaultHost: HeaderLine | undefined;

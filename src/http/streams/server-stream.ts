@@ -34,7 +34,7 @@ import { encodeReply } from './local-reply.js';
 import { ReplyBody } from './reply-body.js';
 import { RequestFlow } from './request-flow.js';
 import { countStatus } from './status-counters.js';
-import { idleTooLong, LATE_REQUEST, lastedTooLong, REFUSED_UPGRADE } from './stream-answers.js';
+import { idleTooLong, LATE_REQUEST, lastedTooLong, REFUSED_UPGRADE, withoutClient } from './stream-answers.js';
 import { Elapsed, StreamClocks } from './stream-clocks.js';
 import { type FilteredStream, StreamFilters } from './stream-filters.js';
 import { StreamRouting } from './stream-routing.js';
@@ -247,11 +247,13 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     options.hosts?.apply(headers, this.connection);
     if (headers.nominates) removeNominated(headers);
     const routes = this.#routing.tableFor(headers);
+    options.earlyMutations?.apply(headers, info);
     const client = options.forwarding.apply(headers, this.connection, thread.random, routes.internalOnlyHeaders);
     if (headers.scheme !== '') info.scheme = headers.scheme;
     if (client !== this.connection.remoteIp) {
       info.inferredRemoteAddress = client.includes(':') ? `[${client}]:0` : `${client}:0`;
     }
+    if (options.forwarding.refusal !== 0) return this.sendLocalReply(withoutClient(options.forwarding.refusal));
     this.isInternal = headers.findId(INTERNAL) >= 0;
     // As in Envoy, routes and filters do not see hop-by-hop headers, except those of an upgrade, which they may match.
     if (!headers.upgrade) {

@@ -63,3 +63,8 @@ function slow(isRequestComplete: boolean): number {
 function exceedDeadline(headers: HeaderBlock): void {
   headers.add(GRPC_STATUS, '4');
 }
+
+/** original_ip_detection_extensions find no address of the client, and one of them requires it. */
+export function withoutClient(status: number): LocalReply {
+  return { status, body: '', details: 'rejecting_because_detection_failed', flags: 0 };
+}

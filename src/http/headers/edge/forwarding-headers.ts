@@ -14,6 +14,7 @@ import { sanitizeExternal } from './control-headers.js';
 import { EdgeLines, isLoopback, mappedPrefix } from './edge-lines.js';
 import { ForwardedPort } from './forwarded-port.js';
 import { InternalAddresses } from './internal-addresses.js';
+import { OriginalIpDetection } from './original-ip.js';
 import { sanitizeReferer } from './referer.js';
 import { REQUEST_ID_BYTES, writeRequestId } from './request-id.js';
 import { clearTraceReason, requestIdRules } from './request-id-rules.js';
@@ -34,6 +35,7 @@ export type ForwardingConfig = Pick<
   | 'append_x_forwarded_port'
   | 'scheme_header_transformation'
   | 'request_id_extension'
+  | 'original_ip_detection_extensions'
 > &
   ClientCertificateConfig;
 
@@ -63,6 +65,8 @@ export interface EdgeConnection {
 export class ForwardingRules {
   /** Whether the request of the last apply() is internal. */
   isInternal = false;
+  /** The status of the answer to the last request if it must be refused; 0: it is not. */
+  refusal = 0;
 
   readonly #usesRemoteAddress: boolean;
   readonly #trustedHops: number;
@@ -78,6 +82,7 @@ export class ForwardingRules {
   readonly #scheme: 'http' | 'https' | undefined;
   readonly #ports: ForwardedPort | undefined;
   readonly #localIp: string;
+  readonly #detection: OriginalIpDetection | undefined;
   /** Undefined (SANITIZE): x-forwarded-client-cert is removed. */
   readonly #certificates: ClientCertificateRules | undefined;
   readonly #userAgent: HeaderLine | undefined;
@@ -101,6 +106,7 @@ export class ForwardingRules {
       ? new ForwardedPort(this.#usesRemoteAddress && this.#trustedHops === 0)
       : undefined;
     this.#localIp = local.ip;
+    this.#detection = OriginalIpDetection.of(config.original_ip_detection_extensions, EXTENSIONS);
     const { forward_client_cert_details: certificates = 'SANITIZE' } = config;
     this.#certificates = certificates === 'SANITIZE' ? undefined : new ClientCertificateRules(config);
     this.#userAgent = config.add_user_agent ? new HeaderLine(USER_AGENT, local.cluster) : undefined;
@@ -161,6 +167,9 @@ export class ForwardingRules {
       if (this.#trustedHops > 0 && hasForwardedFor) client = forwardedAddress(headers, this.#trustedHops - 1) || peer;
       if (this.#appendsRemote && peer !== '') this.#appendPeer(headers, peer, hasForwardedFor);
       if (this.#trustedHops === 0) headers.removeId(FORWARDED_PROTO.id);
+    } else if (this.#detection !== undefined) {
+      isSure = this.#detect(this.#detection, headers, peer);
+      client = this.#detection.ip || peer;
     } else {
       const forwarded = hasForwardedFor ? forwardedAddress(headers, this.#trustedHops) : '';
       isSure = forwarded !== '' && this.#trustedHops === 0 && isSingle(headers);
@@ -188,6 +197,15 @@ export class ForwardingRules {
     }
     if (this.#generatesRequestId) this.#ensureRequestId(headers, isEdge, random);
     return client;
+  }
+
+  /** Returns whether the detected address may make the request internal. */
+  #detect(detection: OriginalIpDetection, headers: HeaderBlock, peer: string): boolean {
+    detection.detect(headers, peer, () => {
+      if (peer !== '') this.#appendPeer(headers, peer, headers.findId(FORWARDED_FOR.id) >= 0);
+    });
+    this.refusal = detection.refusal;
+    return detection.isTrusted;
   }
 
   /** Appends the peer to x-forwarded-for, with all former values in one field. */
@@ -252,6 +270,7 @@ const HTTP_LINE = new HeaderLine(FORWARDED_PROTO, 'http');
 const HTTPS_LINE = new HeaderLine(FORWARDED_PROTO, 'https');
 const INTERNAL_LINE = new HeaderLine(INTERNAL, 'true');
 
+const EXTENSIONS = 'original_ip_detection_extensions';
 const NO_KEYS: readonly HeaderKey[] = [];
 const COMMA = 44;
 

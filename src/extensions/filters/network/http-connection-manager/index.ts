@@ -1,10 +1,13 @@
 // envoy.filters.network.http_connection_manager: serves HTTP on a listener.
 
 import { callExtension } from '../../../../common/errors/defects.js';
+import { BatonError } from '../../../../common/errors/errors.js';
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import { ConnectionManager } from '../../../../http/connection-manager.js';
 import { UserAgentStats } from '../../../../http/connections/user-agent-stats.js';
+import { earlyMutations } from '../../../../http/headers/early-mutations.js';
 import { InternalAddresses } from '../../../../http/headers/edge/internal-addresses.js';
+import { OriginalIpDetection } from '../../../../http/headers/edge/original-ip.js';
 import { LocalReplyRules } from '../../../../http/local-replies/local-reply-rules.js';
 import { CHECKING } from '../../../../http/log-filters/compile-log-filter.js';
 import { upgradeTypes } from '../../../../http/routing/actions/upgrade-types.js';
@@ -45,6 +48,10 @@ export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectio
     reportLogFilters(config.access_log, 'access_log', report);
     reportMistakes(report, 'local_reply_config', () => LocalReplyRules.of(config.local_reply_config, CHECKING));
     reportMistakes(report, 'internal_address_config', () => InternalAddresses.of(internal));
+    reportMistakes(report, '', () => checkOriginalIp(config));
+    reportMistakes(report, '', () => {
+      earlyMutations(config.early_header_mutation_extensions, 'early_header_mutation_extensions');
+    });
     reportMistakes(report, '', () => upgradeTypes(config.upgrade_configs, 'upgrade_configs'));
     const { tracing } = config;
     if (tracing !== undefined) reportMistakes(report, '', () => checkTracing(tracing));
@@ -93,6 +100,18 @@ export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectio
     return new ConnectionManager(context, connectionManagerOptions(config, chain, context, listener), stats);
   },
 };
+
+function checkOriginalIp(config: HttpConnectionManager): void {
+  const {
+    original_ip_detection_extensions: extensions,
+    use_remote_address: usesPeer,
+    xff_num_trusted_hops: hops,
+  } = config;
+  const where = 'original_ip_detection_extensions';
+  if (OriginalIpDetection.of(extensions, where) === undefined) return;
+  const other = usesPeer ? 'use_remote_address' : hops ? 'xff_num_trusted_hops' : undefined;
+  if (other !== undefined) throw new BatonError('CONFIG_INVALID', `it cannot be used with ${other}`, { where });
+}
 
 const HTTP1_PREFIX = 'http1.';
 const HTTP2_PREFIX = 'http2.';

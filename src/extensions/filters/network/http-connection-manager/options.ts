@@ -10,6 +10,7 @@ import { closeParts } from '../../../../http/connection-manager.js';
 import type { TerminalFilterFactory } from '../../../../http/filters/filter.js';
 import { NO_FILTERS } from '../../../../http/filters/no-filters.js';
 import { http2Options } from '../../../../http/h2/options.js';
+import { earlyMutations } from '../../../../http/headers/early-mutations.js';
 import { ForwardingRules } from '../../../../http/headers/edge/forwarding-headers.js';
 import { ResponseHeaders, ServerHeader } from '../../../../http/headers/edge/response-headers.js';
 import { HeaderLine } from '../../../../http/headers/header-line.js';
@@ -99,6 +100,7 @@ function settings(
     },
     routes: routeSource(config, routeFilterList, context, chain.place),
     scopes: config.scoped_routes && context.routes.scoped(config.scoped_routes, routeFilterList),
+    earlyMutations: earlyMutations(config.early_header_mutation_extensions, 'early_header_mutation_extensions'),
     forwarding: new ForwardingRules(config, context.identity),
     defaultHost: http1.default_host_for_http_10
       ? new HeaderLine(headerKey('host'), http1.default_host_for_http_10)
