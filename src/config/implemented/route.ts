@@ -200,7 +200,7 @@ export const ROUTE: ImplementedTable = {
   'envoy.config.route.v3.RouteAction.RequestMirrorPolicy': {
     ...obeyed('cluster', 'cluster_header', 'runtime_fraction', 'disable_shadow_host_suffix_append'),
     ...obeyed('request_headers_mutations', 'host_rewrite_literal'),
-    trace_sampled: accepted('copies of requests have no spans'),
+    trace_sampled: onlyFalse('copies of requests have no spans: leave it out'),
   },
   'envoy.config.route.v3.RouteAction.HashPolicy': {
     header: true,
@@ -336,7 +336,7 @@ export const ROUTE: ImplementedTable = {
     clusters: true,
     total_weight: true,
     runtime_key_prefix: true,
-    ...notImplemented('header_name'),
+    header_name: true,
     use_hash_policy: onlyFalse('the cluster of each request is chosen at random: leave it out'),
   },
   'envoy.config.route.v3.WeightedCluster.ClusterWeight': {

@@ -1,6 +1,7 @@
 // Routes whose cluster is chosen for each request: by weight, or by a header.
 
 import { BatonError } from '../../../common/errors/errors.js';
+import { type HeaderKey, headerKey } from '../../../common/text/header-names.js';
 import type { WeightedCluster, WeightedCluster_ClusterWeight } from '../../../config/generated/api.js';
 import type { Runtime, RuntimeInteger } from '../../../runtime/runtime.js';
 import { byteText } from '../../headers/byte-text.js';
@@ -20,6 +21,8 @@ export class WeightedChoice<C> implements RouteChoice<C> {
   readonly #runtime: Runtime;
   readonly #weights: readonly RuntimeInteger[];
   readonly #configured: readonly number[];
+  /** The field with the random number of a request; undefined: none. */
+  readonly #header: HeaderKey | undefined;
   /** Running sums of the weights, as of #version of runtime. */
   #sums: readonly number[] = [];
   #total = 0;
@@ -35,6 +38,7 @@ export class WeightedChoice<C> implements RouteChoice<C> {
     const clusters = config.clusters ?? [];
     this.#runtime = runtime;
     this.#configured = clusters.map(({ weight }) => weight ?? 0);
+    this.#header = config.header_name ? headerKey(config.header_name) : undefined;
     const prefix = config.runtime_key_prefix;
     this.#weights = clusters.map(({ name, weight }) =>
       runtime.integer(prefix ? `${prefix}.${name}` : undefined, weight ?? 0),
@@ -54,9 +58,10 @@ export class WeightedChoice<C> implements RouteChoice<C> {
     }
   }
 
-  choose(_headers: HeaderBlock, random: number): Route<C> {
+  choose(headers: HeaderBlock, random: number): Route<C> {
     if (this.#version !== this.#runtime.version) this.#update();
-    const point = (mix(random) / TWO_TO_32) * this.#total;
+    const given = this.#header && givenNumber(headers, this.#header);
+    const point = given === undefined ? (mix(random) / TWO_TO_32) * this.#total : Number(given % BigInt(this.#total));
     const sums = this.#sums;
     for (let i = 0; i < sums.length; i++) if (point < sums[i]!) return this.#routes[i]!;
     return this.#routes[this.#routes.length - 1]!;
@@ -96,7 +101,18 @@ export class ClusterByHeader<C> implements RouteChoice<C> {
 }
 
 const TWO_TO_32 = 2 ** 32;
+const TWO_TO_64 = 2n ** 64n;
 const MAX_TOTAL_WEIGHT = TWO_TO_32 - 1;
+
+/** Returns the number that a header field has; undefined unless there is one field with an unsigned 64-bit number. */
+function givenNumber(headers: HeaderBlock, key: HeaderKey): bigint | undefined {
+  const index = headers.find(key);
+  if (index < 0 || headers.find(key, index + 1) >= 0) return undefined;
+  const text = headers.value(index).trim();
+  if (!/^\d{1,20}$/.test(text)) return undefined;
+  const number = BigInt(text);
+  return number < TWO_TO_64 ? number : undefined;
+}
 
 function runningSums(weights: readonly number[]): number[] {
   let sum = 0;
