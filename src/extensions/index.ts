@@ -31,6 +31,7 @@ import { grpcWeb } from './filters/http/grpc-web/index.js';
 import { headerMutation } from './filters/http/header-mutation/index.js';
 import { headerToMetadata } from './filters/http/header-to-metadata/index.js';
 import { healthCheck } from './filters/http/health-check/index.js';
+import { ipTagging } from './filters/http/ip-tagging/index.js';
 import { jsonToMetadata } from './filters/http/json-to-metadata/index.js';
 import { jwtAuthn } from './filters/http/jwt-authn/index.js';
 import { localRateLimit } from './filters/http/local-ratelimit/index.js';
@@ -119,6 +120,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   headerToMetadata,
   healthCheck,
   jsonToMetadata,
+  ipTagging,
   jwtAuthn,
   localRateLimit,
   lua,

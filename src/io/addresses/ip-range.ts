@@ -55,6 +55,14 @@ export class RangeTable<T> {
     }
     return undefined;
   }
+
+  /** Calls `found` with the values of all ranges that contain the address, the narrowest range first. */
+  findAll(address: Uint8Array, found: (value: T) => void): void {
+    for (const { bits, values } of this.#levels[address.length] ?? []) {
+      const value = values.get(keyOf(masked(address, bits)));
+      if (value !== undefined) found(value);
+    }
+  }
 }
 
 function masked(address: Uint8Array, bits: number): Uint8Array {
