@@ -9,7 +9,8 @@ import { inspectionOf } from '../../../src/worker/listeners/inspection.js';
 const FILTERS: Readonly<Record<string, unknown>> = {
   good: { maxBytes: 5, inspect: () => 0 },
   other: { maxBytes: 7, inspect: () => 0 },
-  blind: { maxBytes: 0, inspect: () => 0 },
+  blind: { maxBytes: -1, inspect: () => 0 },
+  addresses: { maxBytes: 0, inspect: () => 0 },
   idle: { maxBytes: 5 },
 };
 const context = {
@@ -41,7 +42,13 @@ t.test('filters are in the configured order', async (t) => {
   t.equal(inspectionOf({}, context), undefined, 'without filters no connection is inspected');
 });
 
-t.test('a filter that inspects no bytes is refused', async (t) => {
+t.test('use_original_dst adds a filter behind the others', async (t) => {
+  const maxima = (filters: ReturnType<typeof of>) => filters?.filters.map(({ maxBytes }) => maxBytes);
+  t.same(maxima(of({ use_original_dst: true }, 'good', 'addresses')), [5, 0, 0]);
+  t.same(maxima(of({ use_original_dst: true })), [0]);
+});
+
+t.test('a filter that cannot inspect is refused', async (t) => {
   for (const name of ['blind', 'idle', 'none'])
     t.throws(
       () => of({}, name),
