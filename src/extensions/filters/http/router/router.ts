@@ -18,18 +18,15 @@ import type { InternalRedirects } from '../../../../http/routing/actions/interna
 import type { MirrorPolicy } from '../../../../http/routing/actions/mirror-policy.js';
 import { type Route, RouteKind } from '../../../../http/routing/actions/route.js';
 import type { HashPolicy } from '../../../../http/routing/hashing/hash-policy.js';
-import type { RetryPolicy } from '../../../../http/routing/retries/retry-policy.js';
 import { RetryReset } from '../../../../http/routing/retries/retry-state.js';
 import { becomesGet } from '../../../../http/streams/followed-redirects.js';
 import { acceptsTunnel } from '../../../../http/streams/upgrade.js';
 import type { RequestTrace } from '../../../../http/tracing/request-trace.js';
 import { Deadline } from '../../../../io/time/deadline.js';
 import { getLogger } from '../../../../log/logger.js';
-import type { RuntimeFraction } from '../../../../runtime/runtime.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { HttpStats } from '../../../../stats/layouts/http.js';
 import { RouteStats } from '../../../../stats/layouts/route.js';
-import type { CallingThread } from '../../../../upstream/calling-thread.js';
 import type { Cluster, ClusterHost, ClusterMeasurements } from '../../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
 import type { ConnectionTraits } from '../../../../upstream/connections/connect-options.js';
@@ -69,34 +66,15 @@ import { RequestHash } from './request-hash.js';
 import { expectedTimeoutMs, type RequestTimeouts, setTimeouts } from './request-timeouts.js';
 import { Retries } from './retries.js';
 import { setAttemptCount, setExpectedTimeout, setOverloaded, setServiceTime } from './router-headers.js';
+import type { RouterOptions } from './router-options.js';
 import { recordBudget, TryMeasurement } from './try-measurement.js';
+import { recordConnection, recordHost } from './try-record.js';
 import { TrySpan } from './try-span.js';
 import type { TryTimeout } from './try-timeouts.js';
 import { Pause, type TryListener, UpstreamTry } from './upstream-try.js';
 
 const CONTENT_TYPE = headerKey('content-type');
 const logger = getLogger('router');
-
-export interface RouterOptions {
-  /** Router.dynamic_stats: the cluster counts status codes and response times. */
-  readonly hasDynamicStats: boolean;
-  /** Router.suppress_grpc_request_failure_code_stats: HTTP statuses of gRPC calls are not counted. */
-  readonly suppressesGrpcStatuses: boolean;
-  /** Router.suppress_envoy_headers: no x-envoy-* fields are added. */
-  readonly suppressEnvoyHeaders: boolean;
-  /** Router.respect_expected_rq_timeout. */
-  readonly respectsExpectedTimeout: boolean;
-  /** Maximum bytes of a request body that are kept for a retry; a route may set less. */
-  readonly retryBufferLimit: number;
-  /** For copies of requests. */
-  readonly calls: CallingThread;
-  /** Router.start_child_span: each try of a traced request has a span. */
-  readonly startsChildSpan: boolean;
-  /** The runtime key upstream.use_retry: the fraction of retries that take place. */
-  readonly useRetry: RuntimeFraction;
-  /** For requests whose headers ask for retries on a route without retry policy. */
-  readonly defaultRetries: RetryPolicy;
-}
 
 export class Router implements TerminalFilter, TryListener, HostWaiter {
   readonly #stream: ResponseStream;
@@ -301,29 +279,14 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (this.#request.isComplete) this.#try.requestCompleted(false);
     else if (this.#stream.isUpgrade) this.#try.awaitResponse();
     this.#retries.counts?.increment(RouteStats.at.upstream_rq_total);
-    const host = this.#try.host!;
-    info.host = host;
-    info.upstreamHost = host.address;
-    info.upstreamConnectionId = connection.serial;
-    info.upstreamConnectStartMs = connection.startMs;
-    info.upstreamConnectEndMs = connection.connectedMs;
-    info.poolReadyMs = this.#try.startMs;
-    info.runningTryBytes = encoder.bytes;
-    info.upstreamProtocol = encoder.protocol;
-    info.firstUpstreamTxMs = this.#try.startMs;
-    info.upstreamLocalAddress = connection.localText;
-    info.upstreamSecurity = connection.security;
-    info.upstreamRemoteAddress = info.upstreamHost;
+    recordConnection(info, this.#try, encoder, connection);
     if (this.#isClientBlocked) this.#try.pauseResponse();
     this.#sendRequest(encoder);
   }
 
   tryUnconnected(reason: PoolFailure, detail: string): void {
     const { info } = this.#stream;
-    if (reason !== PoolFailure.PendingOverflow) {
-      info.host = this.#try.host!;
-      info.upstreamHost = info.host.address;
-    }
+    if (reason !== PoolFailure.PendingOverflow) recordHost(info, this.#try.host!);
     info.poolReadyMs = this.#thread.clock.monotonicMs;
     const failure = poolFailure(reason, detail);
     info.upstreamTransportFailureReason = failure.transport;
