@@ -3,6 +3,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
+import { besideEnvoy } from '../../harness/envoy.js';
 import { type Config, rawExchange, tempDir } from '../../harness/index.js';
 import { parseMessage } from '../message.js';
 import { headerOption, managerOf, startProxy } from '../proxy.js';
@@ -184,3 +185,15 @@ function directRoutes(): Config[] {
     direct('/large', 200, { inline_string: LARGE }),
   ];
 }
+
+besideEnvoy('a direct response with 201 or 3xx names the URL of its request', async (t, program) => {
+  const statuses = [200, 201, 302, 304, 400];
+  const routes = statuses.map((status) => ({ match: { prefix: `/${status}` }, direct_response: { status } }));
+  const { get } = await startProxy(t, { ...program, listeners: { all: managerOf(routes) } });
+  for (const status of statuses) {
+    const { headers, ...answer } = await get(`/${status}/a?b`, { headers: { host: 'a.example:1' } });
+    t.match(answer, { status });
+    const isNamed = status === 201 || (status >= 300 && status < 400);
+    t.equal(headers['location'], isNamed ? `http://a.example:1/${status}/a?b` : undefined, `${status}`);
+  }
+});

@@ -155,7 +155,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     }
     this.#route = route;
     if (route.kind === RouteKind.Redirect) return answerWithRedirect(stream, route, headers);
-    if (route.kind === RouteKind.DirectResponse) return answerDirectly(stream, route);
+    if (route.kind === RouteKind.DirectResponse) return answerDirectly(stream, route, headers);
     const cluster = route.cluster?.current;
     if (cluster === undefined) {
       stream.httpStats.increment(HttpStats.at.no_cluster);
