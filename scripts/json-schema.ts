@@ -6,6 +6,7 @@
 import { writeFileSync } from 'node:fs';
 import { argv } from 'node:process';
 import { pathToFileURL } from 'node:url';
+import { alternativeCategories } from '../src/config/catalog/alternative-categories.js';
 import { type Extension, ExtensionCatalog } from '../src/config/catalog/extension.js';
 import { type AnyRow, implementedBy, isOpen, rowOf } from '../src/config/implemented/index.js';
 import { obeyedValues } from '../src/config/implemented/refusal.js';
@@ -126,7 +127,8 @@ class Writer {
 
   /** Returns the same with additional messages. */
   #choice(category: string | undefined, more: readonly Choice[]): SchemaNode {
-    const fitting = this.#extensions.filter((extension) => category === undefined || extension.category === category);
+    const categories = category === undefined ? undefined : alternativeCategories(category);
+    const fitting = this.#extensions.filter((each) => categories?.includes(each.category) !== false);
     // Some extensions have several categories and the same message.
     const names = [...new Set(fitting.flatMap((extension) => extension.typeUrls.map(messageNameOf)))];
     const choices = [...names.map((name) => ({ name, node: this.#extension(name) })), ...more, ...TYPED_STRUCTS];

@@ -182,8 +182,8 @@ export interface AdminServices {
   memory(): Promise<readonly ThreadMemory[]>;
   /** Yields the configuration in use: one dump per kind of resource, in the order of output. */
   configDumps(includeEds: boolean): Iterable<ConfigDump>;
-  /** Resolves with where a request would go. Rejects with a BatonError if the question cannot be answered. */
-  explain(question: ExplainQuestion): Promise<Explanation>;
+  /** Resolves with where a request would go from each listener. Rejects with a BatonError if the question cannot be answered. */
+  explain(question: ExplainQuestion): Promise<readonly Explanation[]>;
   /** Returns how often threads waited for each other; undefined unless this is counted. */
   contention(): ContentionSums | undefined;
   /** Stops all or only inbound listeners. Resolves when their sockets are closed. */

@@ -7,7 +7,7 @@ import type { Address } from '../io/addresses/address.js';
 /** A request that nobody sent. */
 export interface ExplainQuestion {
   readonly request: DescribedRequest;
-  /** Name of the listener; undefined: the only one that serves HTTP. */
+  /** Name of the listener; undefined: all that serve HTTP. */
   readonly listener: string | undefined;
   /** The client uses TLS. */
   readonly isTls: boolean;

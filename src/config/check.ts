@@ -4,6 +4,7 @@
 import { describeDefect } from '../common/errors/defects.js';
 import { BatonError } from '../common/errors/errors.js';
 import { compileRegex, missingGroup } from '../common/text/regex.js';
+import { alternativeCategories } from './catalog/alternative-categories.js';
 import type { Extension, ExtensionCatalog, Report } from './catalog/extension.js';
 import { ExtensionHints } from './catalog/extension-hints.js';
 import type { FeatureUse } from './feature-use.js';
@@ -293,7 +294,7 @@ export class Checker {
     if (oneof?.fields.some((member) => message[member] !== undefined)) return;
     const name = String(message['name'] ?? '');
     const expected = field.category ?? this.#categories.at(-1);
-    const category = alternativesTo(expected).find((each) => this.#catalog.byName(each, name)) ?? expected;
+    const category = alternativeCategories(expected).find((each) => this.#catalog.byName(each, name)) ?? expected;
     const found = category === undefined ? undefined : this.#catalog.byName(category, name);
     // An old config field has already been reported, with its replacement.
     const isReported = this.#problems.has([...this.#path, 'config']);
@@ -315,7 +316,7 @@ export class Checker {
   #extension(config: Message, owner: Message, expected: string | undefined): void {
     const url = String(config['@type'] ?? '');
     const category =
-      alternativesTo(expected).find((each) => this.#catalog.byTypeUrl(url, each)?.category === each) ?? expected;
+      alternativeCategories(expected).find((each) => this.#catalog.byTypeUrl(url, each)?.category === each) ?? expected;
     const found = this.#catalog.byTypeUrl(url, category);
     const name = String(owner['name'] ?? '');
     if (found === undefined || this.#hints.refusalOf(found, name, url, category) !== undefined) {
@@ -384,13 +385,6 @@ export function runCheck(
 }
 
 const LB_POLICY = 'envoy.config.cluster.v3.LoadBalancingPolicy';
-/** Filters of UDP listeners stand where those of TCP listeners do. checkListenerFilters() checks that they fit the protocol. */
-function alternativesTo(category: string | undefined): readonly string[] {
-  return category === 'envoy.filters.listener' ? LISTENER_FILTERS : [];
-}
-
-const LISTENER_FILTERS = ['envoy.filters.listener', 'envoy.filters.udp_listener'];
-
 /** The category of load-balancing policies. */
 const BALANCERS = 'envoy.load_balancing_policies';
 const HTTP_FILTER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter';

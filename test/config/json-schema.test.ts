@@ -26,7 +26,8 @@ const catalog = new ExtensionCatalog(EXTENSIONS);
 const ajv = new Ajv({ strict: true, strictRequired: false, strictTypes: false, allErrors: true });
 const validators = new Map<string, ValidateFunction>();
 
-const EXAMPLES = filesOf('examples', /\.yaml$/);
+/** Those for Kubernetes are manifests. */
+const EXAMPLES = filesOf('examples', /^(?!kubernetes\/).*\.yaml$/);
 /** Configurations, without the files that they name and those for the admin interface. */
 const BOOTSTRAPS = EXAMPLES.filter((file) => /^# yaml-language-server/.test(readFileSync(file, 'utf8')));
 const FILES = [...BOOTSTRAPS, ...filesOf('test/config/corpus', /^[^/]*\.(yaml|json)$/)];

@@ -64,7 +64,7 @@ t.test('it follows a request from the listener to the hosts', async (t) => {
   const explain = async (query: string, status = 200): Promise<Config> => {
     const answer = await baton.admin(`/explain?${query}`);
     t.equal(answer.status, status, answer.body);
-    return status === 200 ? JSON.parse(answer.body) : { text: answer.body };
+    return status === 200 ? JSON.parse(answer.body).explanations[0] : { text: answer.body };
   };
 
   const admin = await explain(
@@ -153,12 +153,14 @@ t.test('it selects the listener and the filter chain as connections do', async (
     config: bootstrap({ listeners: [web, chosen], clusters: [staticCluster('web', [9]), staticCluster('gone', [9])] }),
   });
   const chainOf = async (query: string) =>
-    JSON.parse((await baton.admin(`/explain?listener=chosen&${query}`)).body).filter_chain;
+    JSON.parse((await baton.admin(`/explain?listener=chosen&${query}`)).body).explanations[0].filter_chain;
   t.match(await chainOf(''), { name: 'local' });
   t.match(await chainOf('source=10.0.0.1&tls&server_name=A.Example'), { name: 'named' });
   t.match(await chainOf('source=10.0.0.1:80&application_protocol=x&application_protocol=h2'), { name: 'h2' });
   t.equal(await chainOf('source=10.0.0.1'), null);
-  const { body, status } = await baton.admin('/explain');
-  t.equal(status, 400);
-  t.match(body, 'several listeners serve HTTP; give one as listener=: web, chosen');
+  const { explanations } = JSON.parse((await baton.admin('/explain?source=10.0.0.1')).body);
+  t.match(explanations, [
+    { listener: { name: 'web' }, route_config: 'main' },
+    { listener: { name: 'chosen' }, filter_chain: null },
+  ]);
 });

@@ -107,10 +107,7 @@ const REFUSED: readonly (readonly [what: string, type: keyof typeof make, resour
     make.listener(
       {},
       {
-        http_filters: [
-          { name: 'a', typed_config: { '@type': `${FILTERS}.api_key_auth.v3.ApiKeyAuth` } },
-          ROUTER_FILTER,
-        ],
+        http_filters: [{ name: 'a', typed_config: { '@type': `${FILTERS}.mcp.v3.Mcp` } }, ROUTER_FILTER],
       },
     ),
     'Baton does not implement this extension',

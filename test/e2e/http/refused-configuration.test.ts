@@ -92,7 +92,7 @@ t.test('all errors are reported at once, each with its cause and position', asyn
     ],
     [
       'errors in two routes',
-      managerOf([routeTo({ prefix: '/' }, 'host', retrying('6xx')), bodyFrom('/none')]),
+      managerOf([routeTo({ prefix: '/retried' }, 'host', retrying('6xx')), bodyFrom('/none')]),
       /routes\[0\].*6xx.*\n.*routes\[1\].*\/none/,
     ],
     [

@@ -373,9 +373,11 @@ t.test('unsupported configurations are refused', async (t) => {
   t.match(await refusal({ ...web('a'), listener_filters: [{ name: 'a' }] }), /listener_filters\[0\]/);
   const other = {
     name: 'a',
-    typed_config: { '@type': 'type.googleapis.com/envoy.extensions.filters.listener.original_dst.v3.OriginalDst' },
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.filters.listener.dynamic_modules.v3.DynamicModuleListenerFilter',
+    },
   };
-  t.match(await refusal({ ...web('a'), listener_filters: [other] }), /original_dst/);
+  t.match(await refusal({ ...web('a'), listener_filters: [other] }), /dynamic_modules/);
 });
 
 async function connectWhenOpen(t: Test, port: number) {

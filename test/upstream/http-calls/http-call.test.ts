@@ -23,6 +23,9 @@ t.test('a call whose head cannot be written releases its connection without an e
   const encoder = { reset: () => void journal.push('reset') } as unknown as RequestEncoder;
   const cluster = {
     thread,
+    clusterOfHost() {
+      return this;
+    },
     maintenance: { isHit: () => false },
     pickHost: () => ({}),
     pool: () => ({ start: (request: PoolRequest) => request.onPoolReady(encoder, {} as never) }),
@@ -55,6 +58,9 @@ t.test('a call whose connect cannot begin leaves the queue without an event', (t
   const thread = { memory: new Memory(), wheel, clock };
   const cluster = {
     thread,
+    clusterOfHost() {
+      return this;
+    },
     maintenance: { isHit: () => false },
     pickHost: () => ({}),
     pool: () => pool,

@@ -18,7 +18,7 @@ export const explain: AdminHandler = {
     { name: 'path', help: 'the path with its query; default: /' },
     { name: 'method', help: 'default: GET' },
     { name: 'header', help: 'a header, as name: value; may be repeated' },
-    { name: 'listener', help: 'name of the listener, if several serve HTTP' },
+    { name: 'listener', help: 'name of a listener; default: all that serve HTTP' },
     { name: 'tls', help: 'the client uses TLS', isFlag: true },
     { name: 'server_name', help: 'SNI' },
     { name: 'application_protocol', help: 'ALPN; may be repeated' },
@@ -26,12 +26,14 @@ export const explain: AdminHandler = {
     { name: 'random_value', help: 'a whole number that decides for weights and fractions; default: 0' },
   ],
   async handle(request, services) {
-    const explanation = await services.explain(questionOf(request)).catch(refuseQuestion);
-    return { contentType: JSON_TYPE, body: `${prettyJson(jsonOf(explanation))}\n` };
+    const explanations = await services.explain(questionOf(request)).catch(refuseQuestion);
+    return { contentType: JSON_TYPE, body: `${prettyJson({ explanations: explanations.map(jsonOf) })}\n` };
   },
 };
 
 function questionOf({ query }: AdminRequest): ExplainQuestion {
+  // Forms send fields that are empty.
+  const given = (name: string) => query.all(name).filter((value) => value !== '');
   const authority = query.get('authority') ?? '';
   const method = query.get('method') ?? 'GET';
   const path = query.get('path') ?? (methodOf(method) === Method.Connect ? '' : '/');
@@ -44,11 +46,11 @@ function questionOf({ query }: AdminRequest): ExplainQuestion {
   const address = parseAddress(source) ?? ipAddress(source, 1);
   if (address === undefined) throw refuse('source', source, 'an address such as 10.0.0.1 or 10.0.0.1:4000');
   return {
-    request: { authority, method, path, headers: query.all('header').map(headerOf) },
+    request: { authority, method, path, headers: given('header').map(headerOf) },
     listener: query.get('listener'),
     isTls: query.has('tls'),
     serverName: query.get('server_name') ?? '',
-    applicationProtocols: query.all('application_protocol'),
+    applicationProtocols: given('application_protocol'),
     source: address,
     randomValue: BigInt(random),
   };

@@ -11,12 +11,23 @@ import type { PrimaryListener } from '../../listeners/version/primary-listener.j
 import type { RunningConfiguration } from '../../running/running-configuration.js';
 import { explainHttp } from './explain-http.js';
 
-/** Works in steps. Throws a BatonError if the question cannot be answered. */
+/** Answers for each listener that is asked about, in steps. Throws a BatonError if the question cannot be answered. */
 export function* explainRequest(
   running: RunningConfiguration,
   question: ExplainQuestion,
+): Generator<void, readonly Explanation[]> {
+  const explanations: Explanation[] = [];
+  for (const listener of listenersOf(running, question.listener)) {
+    explanations.push(yield* explainOn(listener, running, question));
+  }
+  return explanations;
+}
+
+function* explainOn(
+  listener: PrimaryListener,
+  running: RunningConfiguration,
+  question: ExplainQuestion,
 ): Generator<void, Explanation> {
-  const listener = listenerOf(running, question.listener);
   const found = { listener: { name: listener.name, address: addressText(listener.address) } };
   const chain = chainOf(listener, question);
   if (chain === undefined) return found;
@@ -32,15 +43,13 @@ export function* explainRequest(
   return { ...found, filterChain };
 }
 
-/** Returns the named listener, or the only one that serves HTTP. */
-function listenerOf({ listeners }: RunningConfiguration, name: string | undefined): PrimaryListener {
+/** Returns the named listener, or all that serve HTTP. */
+function listenersOf({ listeners }: RunningConfiguration, name: string | undefined): PrimaryListener[] {
   const all = [...listeners.byName.values()];
-  const candidates = name === undefined ? all.filter(servesHttp) : all.filter((each) => each.name === name);
-  const [found, ...others] = candidates;
-  if (found !== undefined && others.length === 0) return found;
-  const shown = all.map((each) => each.name).join(', ') || 'none';
-  if (found !== undefined) throw refuse(`several listeners serve HTTP; give one as listener=: ${shown}`);
-  throw refuse(name === undefined ? 'no listener serves HTTP' : `unknown listener '${name}'; there are ${shown}`);
+  if (name === undefined) return all.filter(servesHttp);
+  const found = all.filter((each) => each.name === name);
+  if (found.length > 0) return found;
+  throw refuse(`unknown listener '${name}'; there are ${all.map((each) => each.name).join(', ') || 'none'}`);
 }
 
 function refuse(message: string): BatonError {

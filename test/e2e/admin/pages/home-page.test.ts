@@ -244,7 +244,7 @@ t.test('the page reports that the server does not answer any more', async (t) =>
 
 /** For the browser: path and method of each form, and the query that it sends when nothing is filled in. */
 const FORMS = `[...document.querySelectorAll('.home-table form')].map((form) =>
-  [form.getAttribute('action'), form.method, String(new URLSearchParams(new FormData(form)))])`;
+  [form.getAttribute('action'), form.getAttribute('method'), String(new URLSearchParams(new FormData(form)))])`;
 
 async function expectFigures(page: Page): Promise<void> {
   await waitFor(async () => /^[1-9][\d.,]*\/s$/.test((await page.textContent('#gauge-requests'))!), {

@@ -40,6 +40,7 @@ function filtering(config: LocalRateLimit, routes: readonly LocalRateLimit[] = [
   const runtime = new Runtime();
   const context = {
     clock,
+    node: {},
     random: { nextUint32: () => 0 },
     runtime,
     stats: {
