@@ -102,6 +102,7 @@ besideEnvoy('API keys are checked and forwarded as in Envoy', async (t, program)
     t.equal(await status('plain', '/', { authorization: 'Bearer bad', 'x-key': 'one' }), 401);
     t.equal(await status('plain', '/', { 'x-key': ['one', 'bad'] }), 200);
     t.equal(await status('plain', '/', { 'x-key': ['bad', 'one'] }), 401);
+    t.equal(await status('plain', '/', { authorization: ['one', 'bad'] }), 401, 'the lines are one value');
     t.equal(await status('plain', '/?a=1&api%20key=two%20words'), 200);
     t.equal(await status('plain', '/?api+key=one'), 401);
     t.equal(await status('plain', '/', { cookie: 'a=b; ck="one"; z=1' }), 200);

@@ -26,10 +26,12 @@ export class HeaderSource implements Source {
     this.#key = key;
   }
 
-  /** As in Envoy, a scheme may precede a key in every header, and the first of several fields counts. */
+  /**
+   * As in Envoy, a scheme may precede a key in every header, and the first of several lines counts, except in headers such as
+   * `authorization`, whose lines are one value.
+   */
   read(headers: HeaderBlock): string {
-    const index = headers.find(this.#key);
-    const value = index < 0 ? '' : headers.value(index);
+    const value = headers.get(this.#key) ?? '';
     return value.startsWith(BEARER) ? value.slice(BEARER.length) : value;
   }
 
