@@ -181,6 +181,12 @@ const HITS = {
         object_key: 'envoy.ratelimit.hits_addend',
         format_string: { text_format_source: { inline_string: '%REQ(x-hits)%' } },
       },
+      {
+        object_key: 'envoy.ratelimit.hits_addend',
+        factory_key: 'envoy.string',
+        format_string: { text_format_source: { inline_string: '%REQ(x-text)%' }, omit_empty_values: true },
+        skip_if_empty: true,
+      },
     ],
   },
 };
@@ -347,6 +353,10 @@ besideEnvoy('the rate limit filter behaves as in Envoy', async (t, program) => {
       ].join(),
     ]);
     t.match(service.questions, [{ domain: 'apis', hits_addend: 9 }]);
+    for (const text of ['Infinity', '1e400', '4294967296', '-1', 'x']) {
+      await asked('main', '/host', { 'x-text': text });
+      t.equal(service.questions[0]!.hits_addend, undefined, `the hits ${text}`);
+    }
     t.same(await asked('main', '/none'), [], 'a descriptor that does not apply');
     t.same(await asked('main', '/empty'), [''], 'a descriptor without entries');
     t.same(await asked('main', '/keys'), ['generic_key=on']);

@@ -36,9 +36,9 @@ export function addLimitHeaders(
 
 /** Adds the time after which no limit that the request has exceeded refuses it. */
 export function addRetryAfter(headers: HeaderBlock, statuses: readonly LimitStatus[]): void {
-  const exceeded = statuses.filter(({ isOver }) => isOver);
-  if (exceeded.length === 0) return;
-  headers.add(RETRY_AFTER, String(Math.max(1, ...exceeded.map(({ resetSeconds }) => resetSeconds))));
+  let seconds = 0;
+  for (const { isOver, resetSeconds } of statuses) if (isOver) seconds = Math.max(1, seconds, resetSeconds);
+  if (seconds > 0) headers.add(RETRY_AFTER, String(seconds));
 }
 
 function isShown(descriptor: RateLimitDescriptor | undefined, areDefault: boolean): boolean {

@@ -115,7 +115,7 @@ export class RateLimitFilter implements HttpFilter {
   ): GrpcCall | undefined {
     const { info } = this.#stream;
     const domain = this.#ofRoute?.domain ?? this.#rules.domain;
-    const hits = Number(info.filterState?.get(HITS)?.text ?? 0);
+    const hits = hitsIn(info.filterState?.get(HITS)?.text);
     return this.#rules.service.ask({ domain, descriptors, hits }, onAnswer, info);
   }
 
@@ -189,4 +189,10 @@ export class RateLimitFilter implements HttpFilter {
   #count(outcome: Outcome): void {
     this.#rules.outcomes.count(this.#cluster, outcome);
   }
+}
+
+/** Returns the hits of an object of the filter state; 0: there is none, or it has another kind of content. */
+function hitsIn(text = ''): number {
+  const hits = /^\d{1,10}$/.test(text) ? Number(text) : 0;
+  return hits < 2 ** 32 ? hits : 0;
 }
