@@ -2,21 +2,26 @@
 // uses it.
 //
 // A full bucket is equivalent to a new one. So unused buckets need no release, and a dead thread leaves nothing to clean up but
-// the lock. When the memory is used up, a new bucket replaces the one that is full first.
+// the lock. The cells form sets, and a bucket's name determines its set: clients choose names (values of rate limit descriptors), and
+// must not be able to make searches long or to replace a chosen bucket. In a full set a new bucket replaces the one that is full first.
 
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { NO_TOKEN, type TokenBucket, type TokenRate } from './token-bucket.js';
 
 /** Buckets that fit. With this size the C library maps the memory, so unused parts cost nothing. */
 const CAPACITY = 65536;
+/** Cells of a set. */
+const SET_CELLS = 16;
 
 /** Words of the head, which occupies the first cell. */
 const enum Head {
   /** The number of the thread that is adding a bucket; 0: none. */
   Lock = 0,
-  /** Number of cells that are assigned to buckets. */
-  Used = 1,
+  /** A random number of two words. With it nobody knows which names share a set. */
+  Salt = 2,
 }
+
+const SALT_BYTES = 8;
 
 /** Words of a cell. A cell is a cache line, which avoids false sharing between buckets. */
 const enum Cell {
@@ -29,7 +34,13 @@ const enum Cell {
 
 /** Allocates memory for the buckets of a process. Unused parts cost nothing. */
 export function tokenBucketMemory(capacity = CAPACITY): SharedArrayBuffer {
-  return new SharedArrayBuffer((capacity + 1) * Cell.Words * 4);
+  const memory = new SharedArrayBuffer((capacity + 1) * Cell.Words * 4);
+  saltOf(memory).set(randomBytes(SALT_BYTES));
+  return memory;
+}
+
+function saltOf(memory: SharedArrayBuffer): Uint8Array {
+  return new Uint8Array(memory, Head.Salt * 4, SALT_BYTES);
 }
 
 /** Releases the lock if the ended thread `thread` held it. */
@@ -44,7 +55,9 @@ export class SharedTokenBuckets {
   readonly #words: Int32Array;
   /** The same memory: a 64-bit atomic exchange requires bigints, the only objects that taking a token allocates. */
   readonly #longs: BigInt64Array;
-  readonly #capacity: number;
+  readonly #setCells: number;
+  readonly #sets: number;
+  readonly #salt: Uint8Array;
   readonly #readClock: () => number;
   /** A float64 and its bits. */
   readonly #number = new Float64Array(1);
@@ -59,12 +72,15 @@ export class SharedTokenBuckets {
     this.#readClock = readClock;
     this.#words = new Int32Array(memory);
     this.#longs = new BigInt64Array(memory);
-    this.#capacity = this.#words.length / Cell.Words - 1;
+    const capacity = this.#words.length / Cell.Words - 1;
+    this.#setCells = Math.min(SET_CELLS, capacity);
+    this.#sets = Math.floor(capacity / this.#setCells);
+    this.#salt = Uint8Array.from(saltOf(memory));
   }
 
   /** Returns the bucket of that name. The name must include the rate, because all users of a name share one bucket. */
   open(name: string, rate: TokenRate): TokenBucket {
-    const hash = createHash('sha256').update(name).digest();
+    const hash = createHash('sha256').update(this.#salt).update(name).digest();
     // The low word is never 0, which marks an unused cell.
     return new SharedTokenBucket(this, rate, hash.readInt32LE(0) | 1, hash.readInt32LE(4));
   }
@@ -100,17 +116,17 @@ export class SharedTokenBuckets {
   find(low: number, high: number, nowMs: number): number {
     const words = this.#words;
     // The lock is held only while a few words are scanned, and is only needed at the first use of a bucket.
+    const first = this.#firstOfSet(low);
     for (let holder: number; (holder = Atomics.compareExchange(words, Head.Lock, 0, this.#thread)) !== 0; )
       Atomics.wait(words, Head.Lock, holder, 1);
     try {
-      const used = Atomics.load(words, Head.Used);
-      for (let cell = 1; cell <= used; cell++) if (this.belongs(cell, low, high)) return cell;
-      const cell = used < this.#capacity ? used + 1 : this.#fullest();
+      const end = first + this.#setCells;
+      for (let cell = first; cell < end; cell++) if (this.belongs(cell, low, high)) return cell;
+      const cell = this.#fullest(first, end);
       // The changed state makes threads that have just read this cell retry. Any past time means a full bucket.
       Atomics.store(this.#longs, longAt(cell), this.#bitsOf(nowMs));
       Atomics.store(words, cell * Cell.Words + Cell.Name, low);
       Atomics.store(words, cell * Cell.Words + Cell.Name + 1, high);
-      if (cell > used) Atomics.store(words, Head.Used, cell);
       return cell;
     } finally {
       Atomics.store(words, Head.Lock, 0);
@@ -118,11 +134,17 @@ export class SharedTokenBuckets {
     }
   }
 
-  /** Returns the cell of the bucket that is full first. */
-  #fullest(): number {
-    let fullest = 1;
+  /** Returns the index of the first cell of the set. */
+  #firstOfSet(low: number): number {
+    // The last bit of the word is always 1.
+    return 1 + ((low >>> 1) % this.#sets) * this.#setCells;
+  }
+
+  /** Returns an unused cell, whose time is 0, or else that of the bucket that is full first. */
+  #fullest(first: number, end: number): number {
+    let fullest = first;
     let fullAtMs = Infinity;
-    for (let cell = 1; cell <= this.#capacity; cell++) {
+    for (let cell = first; cell < end; cell++) {
       const ms = this.timeOf(this.state(cell));
       if (ms >= fullAtMs) continue;
       fullAtMs = ms;

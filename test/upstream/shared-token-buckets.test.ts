@@ -98,6 +98,19 @@ t.test('a thread that ends while holding the lock blocks no other', async (t) =>
   t.equal(tokens, 10);
 });
 
+t.test('many new buckets replace few of the buckets in use', async (t) => {
+  const buckets = bucketsOf(tokenBucketMemory(), 1);
+  const open = (name: string, rate: typeof RATE) => buckets.open(name, new TokenRate(rate));
+  const slow = { ...RATE, fillIntervalMs: 60_000 };
+  const limits = Array.from({ length: 200 }, (_, index) => open(`limit ${index}`, RATE));
+  for (let value = 0; value < 70_000; value++) open(`value ${value}`, slow).take(1000);
+  for (const limit of limits) taken(limit, 1000, 10);
+  // Their chance to replace a certain bucket is that to be in its set, 1 of 4096.
+  for (let value = 70_000; value < 70_500; value++) open(`value ${value}`, slow).take(1000);
+  const replaced = limits.filter((limit) => limit.tokens(1000) > 0).length;
+  t.ok(replaced < 100, `${replaced} of 200 are full again`);
+});
+
 t.test('without room the bucket that is full first is replaced', async (t) => {
   const memory = tokenBucketMemory(4);
   const buckets = bucketsOf(memory, 1);

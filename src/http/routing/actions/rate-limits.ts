@@ -43,9 +43,9 @@ export interface Selection {
   isEnabled(disableKey: string): boolean;
 }
 
-/** Returns one entry of a descriptor as text: equal descriptors are equal texts. */
+/** Returns one entry of a descriptor as text. Descriptors are equal if and only if their texts are, whatever bytes clients send. */
 export function entryText(key: string, value: string): string {
-  return `${key}\n${value}\n`;
+  return `${key.length},${value.length}:${key}${value}`;
 }
 
 /** The rate limits of a route and its virtual host. */

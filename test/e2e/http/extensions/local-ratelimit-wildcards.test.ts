@@ -14,6 +14,7 @@ const BY_BOTH: Config = {
     { request_headers: { header_name: 'x-user', descriptor_key: 'user' } },
   ],
 };
+const BY_QUERY: Config = { actions: [{ query_parameters: { query_parameter_name: 'user', descriptor_key: 'user' } }] };
 const descriptors: Config[] = [
   { entries: [{ key: 'user' }], token_bucket: bucketOf(1) },
   { entries: [{ key: 'user', value: 'joe' }], token_bucket: bucketOf(2) },
@@ -31,6 +32,7 @@ function limited(prefix: string, more: Config = {}): Config {
   });
   const routes = [
     routeTo({ prefix: '/api' }, 'host', { rate_limits: [BY_BOTH] }),
+    routeTo({ prefix: '/query' }, 'host', { rate_limits: [BY_QUERY] }),
     routeTo({ prefix: '/' }, 'host', { rate_limits: [BY_USER] }),
   ];
   return { ...limiting(limit, []), route_config: routeConfig([{ name: 'all', domains: ['*'], routes }]) };
@@ -66,6 +68,13 @@ besideEnvoy('each value of an entry without a value has its own limit', async (t
     ['ann 200 3', 'ann 200 3', 'ann 200 3', 'ann 429 3', 'joe 200 3'],
     'of several entries',
   );
+  for (const user of ['a%0Ab', 'generic_key%0Aapi', '%00']) {
+    t.same(
+      await answers(proxy, 'main', 'first second', `/query?user=${user}`),
+      ['first 200 1', 'second 429 1'],
+      `the value ${user}`,
+    );
+  }
   t.same(await answers(proxy, 'few', 'a a b b a'), ['a 200 1', 'a 429 1', 'b 200 1', 'b 429 1', 'a 429 1']);
   t.same(await answers(proxy, 'few', 'c c'), ['c 200 1', 'c 429 1'], 'beyond max_dynamic_descriptors');
 });

@@ -85,7 +85,7 @@ export class DescriptorLimits {
     const found = new Map<Limit, AppliedLimit>();
     for (const { entries, headers: shown, hits = 1 } of this.#describe(rateLimits, request)) {
       const text = textOf(entries);
-      const limit = this.#limits.get(text) ?? this.#dynamic?.limitFor(text);
+      const limit = this.#limits.get(text) ?? this.#dynamic?.limitFor(entries, text);
       if (limit !== undefined && !found.has(limit)) found.set(limit, { limit, hits, headers: shown });
     }
     return [...found.values()].sort((one, other) => one.limit.tokensPerSecond - other.limit.tokensPerSecond);

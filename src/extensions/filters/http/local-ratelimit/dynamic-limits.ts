@@ -28,10 +28,9 @@ export class DynamicLimits {
     this.#patterns = patterns;
   }
 
-  /** Returns the limit of a descriptor of a request, given as the text of its entries: that of the first pattern it matches. */
-  limitFor(text: string): Limit | undefined {
-    const parts = text.split('\n');
-    for (const pattern of this.#patterns) if (pattern.matches(parts)) return pattern.limitFor(text);
+  /** Returns the limit of a descriptor of a request: that of the first pattern it matches. `text` identifies its entries. */
+  limitFor(entries: readonly string[], text: string): Limit | undefined {
+    for (const pattern of this.#patterns) if (pattern.matches(entries)) return pattern.limitFor(text);
     return undefined;
   }
 }
@@ -64,13 +63,13 @@ class Pattern {
     this.#isPerConnection = isPerConnection;
   }
 
-  /** `parts`: keys and values in turn, and the end of the text. */
-  matches(parts: readonly string[]): boolean {
+  /** `entries`: keys and values in turn. */
+  matches(entries: readonly string[]): boolean {
     const own = this.#parts;
-    if (parts.length !== own.length + 1) return false;
+    if (entries.length !== own.length) return false;
     for (let index = 0; index < own.length; index++) {
       const isAny = index % 2 === 1 && own[index] === '';
-      if (!isAny && own[index] !== parts[index]) return false;
+      if (!isAny && own[index] !== entries[index]) return false;
     }
     return true;
   }
