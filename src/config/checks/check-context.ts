@@ -8,6 +8,8 @@ export interface CheckContext {
   readonly problems: Problems;
   /** Names of all clusters; undefined for dynamic resources, whose clusters are looked up when they are applied. */
   readonly clusters: ReadonlySet<string> | undefined;
+  /** Names of the generic secrets of the bootstrap; undefined for dynamic resources, whose secrets are looked up when they are applied. */
+  readonly secrets: ReadonlySet<string> | undefined;
   /** Whether clusters may be added at run time. */
   readonly mayGrow: boolean;
   /** Clusters with HTTP/2, which only Baton's own gRPC calls may use. */

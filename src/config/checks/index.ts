@@ -31,10 +31,12 @@ export function checkBootstrap(
   checkLocalCluster(bootstrap, problems);
   const known = new Set(clusters.map((cluster) => cluster?.name ?? ''));
   const http2 = clusters.filter((cluster) => cluster && speaksHttp2(cluster)).map((cluster) => cluster.name ?? '');
+  const secrets = (bootstrap.static_resources?.secrets ?? []).filter((secret) => secret?.generic_secret !== undefined);
   const context = {
     catalog,
     problems,
     clusters: known,
+    secrets: new Set(secrets.map((secret) => secret.name ?? '')),
     http2Clusters: new Set(http2),
     mayGrow: bootstrap.dynamic_resources?.cds_config !== undefined,
   };

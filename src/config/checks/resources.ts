@@ -13,7 +13,7 @@ import { checkCluster, checkEndpoints } from './clusters/clusters.js';
 import { checkRouteFilters, checkVirtualHostFilters } from './listeners/http-filters.js';
 import { checkListener } from './listeners/listeners.js';
 import { checkScope } from './listeners/manager-routes.js';
-import { checkNamedClusters } from './names/named-clusters.js';
+import { checkExtensionNames } from './names/extension-names.js';
 import { checkRoutes, checkVirtualHost } from './routes.js';
 
 /**
@@ -34,7 +34,7 @@ const CHECKS: { readonly [name: string]: (message: never, context: CheckContext)
   'envoy.config.route.v3.RouteConfiguration': (routes: RouteConfiguration, context) => {
     checkRouteFilters(routes, [], context, undefined);
     checkRoutes(routes, [], context, false);
-    checkNamedClusters(routes, [], context, false);
+    checkExtensionNames(routes, [], context, false);
   },
   'envoy.config.route.v3.ScopedRouteConfiguration': (scope: ScopedRouteConfiguration, context) =>
     checkScope(scope, [], context, undefined),

@@ -180,6 +180,7 @@ export class ResourceCheck {
       catalog: this.#catalog,
       problems,
       clusters: undefined,
+      secrets: undefined,
       http2Clusters: this.#settings.reach.http2Clusters,
       mayGrow: true,
     });

@@ -10,7 +10,7 @@ import type { Problems } from '../../text/problems.js';
 import { checkBindable } from '../addresses.js';
 import type { CheckContext } from '../check-context.js';
 import { checkClusterName } from '../names/cluster-name.js';
-import { checkNamedClusters } from '../names/named-clusters.js';
+import { checkExtensionNames } from '../names/extension-names.js';
 import { checkUnique } from '../names/unique-names.js';
 import { checkFilterChainMatches } from './filter-chains.js';
 import { checkHttpFilters } from './http-filters.js';
@@ -85,7 +85,7 @@ export function checkListener(listener: Listener, path: Path, context: CheckCont
   });
   checkFilters(listener.default_filter_chain, [...path, 'default_filter_chain', 'filters'], context);
   checkFilterChainMatches(listener, path, problems);
-  checkNamedClusters(listener, path, context, !context.mayGrow);
+  checkExtensionNames(listener, path, context, !context.mayGrow);
 }
 
 /** Fields that contain filter chains. */

@@ -4,7 +4,7 @@ import type { StatsSink } from '../../generated/api.js';
 import { unpack } from '../../schema/any.js';
 import type { CheckContext } from '../check-context.js';
 import { checkGrpcCall } from '../clusters/grpc-clusters.js';
-import { checkNamedClusters } from '../names/named-clusters.js';
+import { checkExtensionNames } from '../names/extension-names.js';
 import { checkHttpCall } from './http-services.js';
 
 const METRICS_SERVICE = 'envoy.config.metrics.v3.MetricsServiceConfig';
@@ -22,6 +22,6 @@ export function checkStatsSinks(sinks: readonly StatsSink[], context: CheckConte
     const service = unpack(sink?.typed_config, METRICS_SERVICE) ?? collector;
     checkGrpcCall(service?.grpc_service, [...path, 'grpc_service'], context);
     checkHttpCall(collector?.http_service, [...path, 'http_service'], context);
-    checkNamedClusters(sink?.typed_config, path, context, true);
+    checkExtensionNames(sink?.typed_config, path, context, true);
   });
 }

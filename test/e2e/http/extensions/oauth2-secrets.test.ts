@@ -72,7 +72,11 @@ t.test('configurations that Envoy refuses are refused', async (t) => {
     [{ credentials: { ...credentials, token_secret: undefined } }, /token_secret is required/],
     [{ redirect_uri: '%NOTHING%' }, /NOTHING/],
     [{ original_request_uri: '%NOTHING%' }, /NOTHING/],
-    [{ credentials: { ...credentials, hmac_secret: { name: 'nope' } } }, /no generic_secret 'nope'/],
+    [
+      { credentials: { ...credentials, hmac_secret: { name: 'hmax' } } },
+      /no generic_secret 'hmax'; did you mean 'hmac'/,
+    ],
+    [{ token_endpoint: { cluster: 'token', uri: 'http://a/#b', timeout: '1s' } }, /'http:\/\/a\/#b' is no URI/],
     [{ token_endpoint: { cluster: 'token', uri: 'http://a', timeout: '0s' } }, /must be above 0/],
     [{ retry_policy: { retry_priority: { name: 'a' } } }, /retry_priority/],
   ];
@@ -92,8 +96,27 @@ t.test('configurations that Envoy refuses are refused', async (t) => {
       clusters: [staticCluster('token', 1)],
     });
     Object.assign(config['static_resources'] as Config, { secrets: [generic('token', 'a'), generic('hmac', 'b')] });
-    const baton = await startBaton(t, { config, wait: 'spawned' });
+    const baton = await startBaton(t, { config, args: ['--mode', 'validate'], wait: 'spawned' });
     t.not((await baton.exited).code, 0);
     t.match(baton.stderr, message);
   }
+});
+
+t.test('a route with an unknown secret is refused', async (t) => {
+  const credentials = { client_id: 'c', token_secret: { name: 'token' }, hmac_secret: { name: 'nope' } };
+  const typed_per_filter_config = { login: { '@type': `${OAUTH}PerRoute`, config: oauthConfig({ credentials }) } };
+  const routes = [{ match: { prefix: '/' }, route: { cluster: 'token' }, typed_per_filter_config }];
+  const config = bootstrap({
+    listeners: [
+      httpListener('main', 0, {
+        route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes }] },
+        http_filters: [{ name: 'login', typed_config: { '@type': OAUTH } }, ROUTER_FILTER],
+      }),
+    ],
+    clusters: [staticCluster('token', 1)],
+  });
+  Object.assign(config['static_resources'] as Config, { secrets: [generic('token', 'a')] });
+  const baton = await startBaton(t, { config, args: ['--mode', 'validate'], wait: 'spawned' });
+  t.equal((await baton.exited).code, 1);
+  t.match(baton.stderr, /routes\[0\]\.typed_per_filter_config.*hmac_secret: .*no generic_secret 'nope'/);
 });
