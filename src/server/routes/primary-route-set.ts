@@ -9,6 +9,7 @@ import type { PrimaryPart, PrimaryRoutes, RouteFilters, RouteUser } from '../../
 import { keyOfScopedRoutes } from '../../http/routing/tables/route-keys.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
 import { routeProblems } from './check-routes.js';
+import { HeldRouteSecrets } from './held-route-secrets.js';
 import { HeldRouteStats } from './held-route-stats.js';
 import type { ProviderUser } from './providers/provider-users.js';
 import type { RouteProvider } from './providers/route-provider.js';
@@ -85,7 +86,8 @@ export class PrimaryRouteSet implements PrimaryRoutes {
 
   #useInline(config: RouteConfiguration, { filters, waitFor }: RouteUser): PrimaryPart {
     this.#check(config, filters);
-    let secrets = this.#context.secrets.use([config], waitFor);
+    const secrets = new HeldRouteSecrets(this.#context);
+    secrets.add([config], waitFor);
     const routes = { config, since: new Date() };
     const stats = new HeldRouteStats(this.#context);
     stats.add([config]);
@@ -99,15 +101,16 @@ export class PrimaryRouteSet implements PrimaryRoutes {
       prepareRoutes: (manager) => {
         const other = ownRoutes(manager) ?? {};
         this.#check(other, filters);
+        secrets.add([other]);
         stats.add([other]);
         return () => {
-          const former = secrets;
-          secrets = this.#context.secrets.use([other]);
-          former.close();
           routes.config = other;
           routes.since = new Date();
           // The caller publishes the routes in this turn.
-          setImmediate(() => stats.keepLatest());
+          setImmediate(() => {
+            stats.keepLatest();
+            secrets.keepLatest();
+          });
         };
       },
     };

@@ -27,7 +27,7 @@ export class RouteSecrets {
   /** Makes the secrets of these routes available to workers until the part is closed. */
   use(configs: Iterable<RouteConfiguration>, waitFor?: PrimaryFilterContext['waitFor']): PrimaryPart {
     const found = Array.from(configs, (config) => [...this.#find(config)]).flat();
-    return found.length === 0 ? NO_SECRETS : this.#secrets.use(found, waitFor);
+    return found.length === 0 ? NONE : this.#secrets.use(found, waitFor);
   }
 
   *#find(config: RouteConfiguration): Generator<SdsSecretConfig, void> {
@@ -42,7 +42,7 @@ export class RouteSecrets {
   }
 }
 
-export const NO_SECRETS: PrimaryPart = { close() {} };
+const NONE: PrimaryPart = { close() {} };
 
 type FilterConfigs = Readonly<Record<string, Any>>;
 

@@ -1,7 +1,7 @@
 // The generic secrets (GenericSecret) that filters and routes name: those of the bootstrap, and those that sources deliver. Workers
 // receive the values of those in use.
 
-import { BatonError } from '../../common/errors/errors.js';
+import { BatonError, messageOf } from '../../common/errors/errors.js';
 import { shownName } from '../../common/text/shown.js';
 import { readDataSource } from '../../config/fields/data-source.js';
 import { isFileSource } from '../../config/fields/file-of-source.js';
@@ -26,7 +26,11 @@ export class GenericSecrets implements PrimarySecrets {
   readonly #port: PrimaryPort;
   /** static_resources.secrets by name. */
   readonly #secrets: ReadonlyMap<string, Secret>;
+  /** The values of those that were used, read once. */
+  readonly #values = new Map<string, string>();
   readonly #held = new Map<string, Held>();
+  /** Workers do not have the present values. */
+  #isChanged = false;
 
   constructor(discovery: SecretDiscovery, port: PrimaryPort, secrets: readonly Secret[]) {
     this.#discovery = discovery;
@@ -35,8 +39,13 @@ export class GenericSecrets implements PrimarySecrets {
   }
 
   problem({ name = '', sds_config: source }: SdsSecretConfig): string | undefined {
-    if (source !== undefined || this.#secrets.get(name)?.generic_secret !== undefined) return undefined;
-    return `static_resources.secrets has no generic_secret '${shownName(name)}'`;
+    if (source !== undefined) return undefined;
+    try {
+      this.#valueOf(name);
+      return undefined;
+    } catch (error) {
+      return messageOf(error);
+    }
   }
 
   use(configs: Iterable<SdsSecretConfig>, waitFor?: PrimaryFilterContext['waitFor']): PrimaryPart {
@@ -49,6 +58,7 @@ export class GenericSecrets implements PrimarySecrets {
       }
       for (const key of keys) this.#release(key);
       keys.clear();
+      this.#publish();
     };
     try {
       for (const config of configs) {
@@ -65,6 +75,7 @@ export class GenericSecrets implements PrimarySecrets {
       close();
       throw error;
     }
+    this.#publish();
     return { close };
   }
 
@@ -77,6 +88,7 @@ export class GenericSecrets implements PrimarySecrets {
         this.#start(held, config);
       } catch (error) {
         this.#held.delete(key);
+        held.use?.close();
         throw error;
       }
     }
@@ -85,28 +97,44 @@ export class GenericSecrets implements PrimarySecrets {
   }
 
   #start(held: Held, config: SdsSecretConfig): void {
-    if (config.sds_config === undefined) return this.#set(held, this.#named(config));
+    if (config.sds_config === undefined) return this.#set(held, this.#valueOf(config.name ?? ''));
     held.use = this.#discovery.use(config, 'generic_secret', {
-      prepare: (secret) => ({ use: () => this.#set(held, secret), discard() {} }),
+      prepare: (secret) => {
+        const value = valueIn(secret);
+        return {
+          use: () => {
+            this.#set(held, value);
+            this.#publish();
+          },
+          discard() {},
+        };
+      },
       settled: () => {
         for (const target of held.targets) target.ready();
         held.targets.clear();
       },
     });
-    if (held.use.secret !== undefined) this.#set(held, held.use.secret);
+    if (held.use.secret !== undefined) this.#set(held, valueIn(held.use.secret));
   }
 
-  #named(config: SdsSecretConfig): Secret {
-    const problem = this.problem(config);
-    if (problem !== undefined) throw new BatonError('CONFIG_INVALID', problem);
-    return withContents(this.#secrets.get(config.name ?? '')!, 'generic_secret');
+  /** Returns the value of a secret of the bootstrap. Throws a BatonError when there is none, or when it cannot be read. */
+  #valueOf(name: string): string {
+    let value = this.#values.get(name);
+    if (value !== undefined) return value;
+    const secret = this.#secrets.get(name);
+    if (secret?.generic_secret === undefined) {
+      const message = `static_resources.secrets has no generic_secret '${shownName(name)}'`;
+      throw new BatonError('CONFIG_INVALID', message);
+    }
+    value = valueIn(withContents(secret, 'generic_secret'));
+    this.#values.set(name, value);
+    return value;
   }
 
-  #set(held: Held, { generic_secret: generic }: Secret): void {
-    const value = generic?.secret === undefined ? '' : readDataSource(generic.secret).toString('latin1');
+  #set(held: Held, value: string): void {
     if (value === held.value) return;
     held.value = value;
-    this.#publish();
+    this.#isChanged = true;
   }
 
   #release(key: string): void {
@@ -114,11 +142,19 @@ export class GenericSecrets implements PrimarySecrets {
     if (held === undefined || --held.uses > 0) return;
     this.#held.delete(key);
     held.use?.close();
-    if (held.value !== '') this.#publish();
+    if (held.value !== '') this.#isChanged = true;
   }
 
   #publish(): void {
+    if (!this.#isChanged) return;
+    this.#isChanged = false;
     const values: PublishedSecrets = new Map(Array.from(this.#held, ([key, { value }]) => [key, value]));
     this.#port.publish(values);
   }
+}
+
+/** Throws a BatonError for a source that cannot be read. */
+function valueIn({ generic_secret: generic }: Secret): string {
+  if (generic?.secret === undefined) return '';
+  return readDataSource(generic.secret, 'generic_secret.secret').toString('latin1');
 }

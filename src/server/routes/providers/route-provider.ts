@@ -20,9 +20,9 @@ import {
 import { hasUnnamed, type RefusedResource, type Resource, type Update } from '../../../xds/resource.js';
 import type { Rejection, StepwiseUpdate, Subscription, Watcher } from '../../../xds/subscription.js';
 import { routeProblems, routeProblemsInSteps } from '../check-routes.js';
+import { HeldRouteSecrets } from '../held-route-secrets.js';
 import { HeldRouteStats } from '../held-route-stats.js';
 import { ReloadCounts } from '../reload-counts.js';
-import { NO_SECRETS } from '../route-secrets.js';
 import type { RoutesContext } from '../routes-context.js';
 import { type ProviderUser, ProviderUsers } from './provider-users.js';
 import { RoutePublication } from './route-publication.js';
@@ -60,7 +60,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
   /** The routes as last published. */
   #packed: PackedRoutes | undefined;
   #virtualHosts: VirtualHosts | undefined;
-  #secrets = NO_SECRETS;
+  readonly #secrets: HeldRouteSecrets;
   #isClosed = false;
 
   /** Subscribes. */
@@ -71,11 +71,13 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#context = context;
     this.#statPrefix = statPrefix;
     this.#stats = new HeldRouteStats(context);
+    this.#secrets = new HeldRouteSecrets(context);
     this.#publication = new RoutePublication({
       publish: () => {
         this.#stats.add([this.#config ?? {}]);
         context.publish({ routes: [this.snapshot] });
         this.#stats.keepLatest();
+        this.#secrets.keepLatest();
         return this.#config?.virtual_hosts?.length ?? 0;
       },
       settle: (name) => context.onDemand.publish({ routes: id, host: name } satisfies RequestedHost),
@@ -221,11 +223,8 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     return undefined;
   }
 
-  /** Workers receive secrets before the routes that use them. */
   #setConfig(config: RouteConfiguration): void {
-    const secrets = this.#context.secrets.use([config]);
-    this.#secrets.close();
-    this.#secrets = secrets;
+    this.#secrets.add([config]);
     this.#config = config;
   }
 

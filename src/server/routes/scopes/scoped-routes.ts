@@ -14,11 +14,11 @@ import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../..
 import { hasUnnamed, type Resource, type Update } from '../../../xds/resource.js';
 import type { Rejection, Subscription, Watcher } from '../../../xds/subscription.js';
 import { routeProblems } from '../check-routes.js';
+import { HeldRouteSecrets } from '../held-route-secrets.js';
 import { HeldRouteStats } from '../held-route-stats.js';
 import { type ProviderUser, ProviderUsers } from '../providers/provider-users.js';
 import type { RouteProviders } from '../providers/route-providers.js';
 import { ReloadCounts } from '../reload-counts.js';
-import { NO_SECRETS } from '../route-secrets.js';
 import type { RoutesContext } from '../routes-context.js';
 import { ScopeLeases } from './scope-leases.js';
 
@@ -66,7 +66,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
   /** Undefined without a source. */
   #counts: ReloadCounts | undefined;
   #subscription: Subscription | undefined;
-  #secrets = NO_SECRETS;
+  readonly #secrets: HeldRouteSecrets;
   #hasAnswer = false;
 
   constructor(context: RoutesContext, providers: RouteProviders, options: ScopedRoutesOptions) {
@@ -74,6 +74,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     this.config = options.config;
     this.#context = context;
     this.#stats = new HeldRouteStats(context);
+    this.#secrets = new HeldRouteSecrets(context);
     this.#statPrefix = options.statPrefix;
     this.#nextId = options.nextId;
     const { rds_config_source: source } = options.config;
@@ -209,9 +210,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     this.#counts?.reloaded();
     this.#counts?.extra.set(ScopedRoutesStats.at.all_scopes, next.size);
     this.#counts?.extra.set(ScopedRoutesStats.at.active_scopes, next.size);
-    const secrets = this.#context.secrets.use(ownRoutes(next).values());
-    this.#secrets.close();
-    this.#secrets = secrets;
+    this.#secrets.add(ownRoutes(next).values());
     const known = ownRoutes(former);
     const routes = this.routeSnapshots.filter(({ id }) => !known.has(id));
     this.#stats.add(ownRoutes(next).values());
@@ -220,6 +219,7 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     const removedRoutes = [...known.keys()].filter((id) => !kept.has(id));
     if (removedRoutes.length > 0) this.#context.publish({ removedRoutes });
     this.#stats.keepLatest();
+    this.#secrets.keepLatest();
     this.#leases?.keep(new Set(Array.from(next.values(), ({ routes: id }) => id)));
   }
 
