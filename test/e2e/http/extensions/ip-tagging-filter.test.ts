@@ -49,7 +49,7 @@ besideEnvoy('requests get the tags of their client', async (t, program) => {
   );
   const config = bootstrap({ listeners, clusters: [staticCluster('host', host.port)] });
   const baton = await startBaton(t, { ...program, config });
-  const ask = async (listener: string, client: string, headers: Record<string, string> = {}) => {
+  const ask = async (listener: string, client: string, headers: Record<string, string | string[]> = {}) => {
     const answer = await httpRequest(await baton.listenerPort(listener), '/', {
       headers: { 'x-forwarded-for': client, ...headers },
     });
@@ -71,6 +71,8 @@ besideEnvoy('requests get the tags of their client', async (t, program) => {
   t.equal(await tags('own', '9.9.9.9', 'x-tags', { 'x-tags': 'old' }), undefined);
   t.same(await tags('more', '10.2.1.1', 'x-tags', { 'x-tags': 'old' }), ['in', 'old']);
   t.same(await tags('more', '9.9.9.9', 'x-tags', { 'x-tags': 'old' }), ['old']);
+  const both = await ask('more', '10.2.1.1', { 'x-tags': ['one', 'two'] });
+  t.same(both['x-tags']!.split(/, ?/).sort(), ['in', 'one', 'two']);
   await baton.waitForStats({
     ...{ 'http.main.ip_tagging.total': 7, 'http.main.ip_tagging.no_hit': 1, 'http.main.ip_tagging.a.b.hit': 4 },
     ...{ 'http.main.ip_tagging.in.hit': 3, 'http.main.ip_tagging.zz.hit': 2, 'http.external.ip_tagging.total': 1 },

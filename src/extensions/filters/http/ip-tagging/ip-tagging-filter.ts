@@ -46,14 +46,10 @@ export class IpTaggingFilter implements HttpFilter {
     if (tags.length === 0) stats.increment(TaggingStats.at.no_hit);
     for (const tag of tags) hits.get(tag)!.increment();
     const replaces = this.#rules.header !== undefined && !appends;
-    const former = headers.get(header);
     if (tags.length === 0) {
-      if (!replaces || former === undefined) return HeadersStatus.Continue;
+      if (!replaces || headers.find(header) < 0) return HeadersStatus.Continue;
       headers.remove(header);
-    } else {
-      const text = tags.join(',');
-      headers.set(header, replaces || former === undefined || former === '' ? text : `${former},${text}`);
-    }
+    } else headers.set(header, [...(replaces ? [] : valuesOf(headers, header)), ...tags].join(','));
     // Routes can match the field.
     this.#stream.continueWithNewRoute();
     return HeadersStatus.Continue;
@@ -69,6 +65,13 @@ export class IpTaggingFilter implements HttpFilter {
     });
     return found;
   }
+}
+
+/** Returns the values of all fields of that name that are not empty. */
+function valuesOf(headers: HeaderBlock, key: HeaderKey): string[] {
+  const values: string[] = [];
+  for (let at = headers.find(key); at >= 0; at = headers.findNext(key, at)) values.push(headers.value(at));
+  return values.filter((value) => value !== '');
 }
 
 const IP_TAGS = headerKey('x-envoy-ip-tags');
