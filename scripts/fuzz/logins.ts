@@ -5,7 +5,7 @@ import { Joined, joinChunks } from '../../src/extensions/filters/http/oauth2/chu
 import { CookieKeys } from '../../src/extensions/filters/http/oauth2/cipher.js';
 import { checkCallback, csrfToken, encodeState } from '../../src/extensions/filters/http/oauth2/login-state.js';
 import { parseTokens } from '../../src/extensions/filters/http/oauth2/token-response.js';
-import { parseUrl, QueryParameters } from '../../src/extensions/filters/http/oauth2/urls.js';
+import { isAllowed, parseUrl, QueryParameters } from '../../src/extensions/filters/http/oauth2/urls.js';
 import { mutateBytes } from './mutation.js';
 import { Finding, type Scope } from './scope.js';
 
@@ -16,6 +16,7 @@ const FLOW = '0123456789abcdef';
 const NONCE = csrfToken(FLOW, KEYS);
 const PLAIN = 'an access token';
 const PATH = `/callback?code=x&state=${encodeState('http://a.test/b?c', NONCE, FLOW)}`;
+const URL_SEED = Buffer.from('https://u:p@b.a.test:8443/x?y#z');
 const RESPONSE = Buffer.from('{"access_token":"a","id_token":"b","refresh_token":"c","expires_in":"77"}');
 const CONTEXT = {
   keys: KEYS,
@@ -64,6 +65,9 @@ export async function fuzzLogins(_scope: Scope, random: Random, durationMs: numb
         if (callback.flow !== FLOW || !/(^|\.)a\.test$/.test(parseUrl(callback.url)!.host))
           throw new Finding(`a forged state passes: ${path}`);
       }
+      const url = text([URL_SEED]);
+      if (attempt(url, () => isAllowed(url, CONTEXT.domains)) && !/(^|\.)a\.test$/.test(browserHost(url)))
+        throw new Finding(`a browser would go elsewhere: ${url}`);
       const body = mutateBytes(random, [RESPONSE], TOKENS);
       const tokens = attempt(body.toString('latin1'), () => parseTokens(body, 0));
       if ('access' in tokens && !(tokens.expiresInSeconds > 0))
@@ -81,6 +85,11 @@ export async function fuzzLogins(_scope: Scope, random: Random, durationMs: numb
     await new Promise(setImmediate);
   }
   return `${inputs} inputs (${passed} callbacks); no defect`;
+}
+
+/** Returns the host that a browser connects to; one that is allowed for a URL that it refuses. */
+function browserHost(url: string): string {
+  return URL.canParse(url) ? new URL(url).hostname : 'a.test';
 }
 
 function attempt<T>(input: string, act: () => T): T {

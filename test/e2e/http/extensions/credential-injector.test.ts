@@ -1,6 +1,6 @@
 // credential_injector: which credential hosts get, and how tokens are fetched.
 
-import type { Test } from 'tap';
+import t, { type Test } from 'tap';
 import { besideEnvoy, type ProxyProgram } from '../../harness/envoy.js';
 import {
   bootstrap,
@@ -154,4 +154,11 @@ besideEnvoy('a token is fetched again after a failure, and before it expires', a
     what: 'a failure',
   });
   t.equal((await seen('main'))['authorization'], 'Bearer B', 'the former token stays in use');
+});
+
+t.test('an empty token is not injected', async (t) => {
+  const first = { status: 200, body: '{"access_token":"","expires_in":3600}' };
+  const { baton, on } = await start(t, { command: undefined }, { main: [oauth2()] }, first);
+  await baton.waitForStats({ 'http.main.credential_injector.oauth2.token_fetch_failed_on_bad_token': 1 });
+  t.match(await on('main'), { status: 401, body: 'Failed to inject credential.' });
 });

@@ -1,6 +1,7 @@
 // oauth2: how users log in, what their cookies are, and what hosts and token endpoints get.
 
 import { createHmac, createPublicKey, generateKeyPairSync, verify } from 'node:crypto';
+import t from 'tap';
 import { besideEnvoy } from '../../harness/envoy.js';
 import {
   type Cookies,
@@ -10,6 +11,7 @@ import {
   hostCookies,
   hostHeaders,
   startLogin,
+  type TokenAnswer,
 } from './oauth2-login.js';
 
 const TAIL = ';secure;HttpOnly';
@@ -192,6 +194,13 @@ besideEnvoy('a forged or broken callback is refused', async (t, program) => {
     ],
     [`?code=x&state=${encoded({ ...good, url: 'foo' })}`, nonce, 'State url can not be initialized: foo', 4],
     [`?code=x&state=${encoded({ ...good, url: '//a/b' })}`, nonce, 'State url can not be initialized: //a/b', 4],
+    // A browser would go to evil.test.
+    ...['https://evil.test\\@app.test/', 'https://evil.test\\.app.test/'].map((url): (typeof cases)[number] => [
+      `?code=x&state=${encoded({ ...good, url })}`,
+      nonce,
+      `State url can not be initialized: ${url}`,
+      4,
+    ]),
     [`?code=x&state=${state}`, nonce, 'Code verifier cookie is missing in the request', 4],
     [`?code=x&state=${state}`, { OauthNonce: csrf_token }, 'Code verifier cookie is missing in the request', 4],
     [
@@ -226,6 +235,63 @@ besideEnvoy('a forged or broken callback is refused', async (t, program) => {
   t.equal((await on('main', `/callback?code=x&state=${loop}`, { ...signed(), ...nonce })).status, 401);
   t.equal(requests.length, 0);
   await baton.waitForStats({ 'http.main.oauth_failure': cases.length + 1 });
+});
+
+t.test('only a flow that is signed names cookies', async (t) => {
+  const { lines, on } = await startLogin(t, { command: undefined }, { listeners: { main: {} } });
+  const csrf_token = `0123456789abcdef.${sign('0123456789abcdef')}`;
+  for (const flow_id of ['other', 'x; domain=test', 'x\r\na: b', '0123456789abcde']) {
+    const state = { url: 'http://app.test/', csrf_token, flow_id };
+    const query = `code=x&state=${Buffer.from(JSON.stringify(state)).toString('base64url')}`;
+    const answer = await on('main', `/callback?${query}`, { OauthNonce: csrf_token });
+    t.match(answer, { status: 401, body: 'OAuth flow failed.' });
+    t.same(fieldsOf(answer), []);
+  }
+  const shown = Buffer.from('"\x1b[31m\t"').toString('base64url');
+  await on('main', `/callback?code=x&state=${shown}`);
+  t.same(await lines(5), [
+    ...Array(4).fill('401 CSRF_token_validation_failed'),
+    '401 State_query_param_is_not_a_valid_JSON:_"_[31m_"',
+  ]);
+});
+
+t.test('no token gets into a log', async (t) => {
+  const { baton, lines, login, on, state } = await startLogin(t, { command: undefined }, { listeners: { main: {} } });
+  const cases: [TokenAnswer, string][] = [
+    [
+      { body: { access_token: 'TOPSECRET' } },
+      'No default or explicit access token expiration found in the token exchange response',
+    ],
+    [{ body: { id_token: 'TOPSECRET' } }, 'No access token found in the token exchange response'],
+    [
+      { body: { access_token: 'TOPSECRET', expires_in: 'soon' } },
+      'Failed to parse oauth response body: expires_in is no whole number',
+    ],
+    [
+      { body: { access_token: 'TOPSECRET\n', expires_in: 9 } },
+      'Failed to parse oauth response body: access_token is no value of a field',
+    ],
+    [{ body: 'access_token=TOPSECRET' }, 'Failed to parse oauth response body: it is no JSON object'],
+    [{ status: 201, body: { access_token: 'TOPSECRET' } }, 'Failed to get access token: response code: 201'],
+    [
+      { status: 400, body: { error: 'invalid_grant', error_description: 'used\n', id_token: 'TOPSECRET' } },
+      'Failed to get access token: response code: 400, error: invalid_grant, error_description: used?',
+    ],
+    [undefined, 'Failed to get access token: response code: 503, it has closed the connection without an answer'],
+  ];
+  for (const [answer] of cases) {
+    state.answer = answer;
+    t.equal((await login('main')).ended.status, 401);
+  }
+  const details = cases.map(([, text]) => `401 ${text.replace(/\s/g, '_')}`);
+  t.same(
+    (await lines(2 * cases.length)).filter((line) => line.startsWith('401')),
+    details,
+  );
+  state.answer = { status: 400, body: { error: 'invalid_grant' } };
+  t.equal((await on('main', '/', { RefreshToken: 'TOPSECRET' })).status, 302);
+  t.match(baton.stderr, /Cause: Failed to get access token: response code: 400, error: invalid_grant/);
+  t.notMatch(baton.stderr, /TOPSECRET/);
 });
 
 besideEnvoy('requests that need no login, may fail, or must not be redirected', async (t, program) => {

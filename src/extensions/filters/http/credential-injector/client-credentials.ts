@@ -14,7 +14,7 @@ import {
 } from '../../../sdk.js';
 import { type CallContext, TokenCall, type TokenCallEvents, type TokenEndpoint } from '../oauth2/token-call.js';
 import { tokenEndpoint } from '../oauth2/token-endpoint.js';
-import { parseTokens } from '../oauth2/token-response.js';
+import { errorText, parseTokens } from '../oauth2/token-response.js';
 import { encodeQueryValue } from '../oauth2/urls.js';
 import type { Credential } from './credential.js';
 import { TokenStats } from './stats.js';
@@ -64,16 +64,16 @@ export class ClientCredentials implements Credential, TokenCallEvents {
     this.#call?.cancel();
   }
 
-  onTokenAnswer(status: number, body: Buffer): void {
+  onTokenAnswer(status: number, body: Buffer, failure?: string): void {
     this.#call = undefined;
     if (status !== OK) {
       this.#stats.increment(at.token_fetch_failed_on_bad_response_code);
-      return this.#failed(`the response of the token endpoint has the code ${status}`);
+      return this.#failed(`the token endpoint: ${failure ?? errorText(status, body)}`);
     }
     const tokens = parseTokens(body, 0);
-    if ('reason' in tokens) {
+    if ('reason' in tokens || tokens.access === '') {
       this.#stats.increment(at.token_fetch_failed_on_bad_token);
-      return this.#failed(tokens.reason);
+      return this.#failed('reason' in tokens ? tokens.reason : 'the access token is empty');
     }
     this.#stats.increment(at.token_fetched);
     this.#value = `Bearer ${tokens.access}`;

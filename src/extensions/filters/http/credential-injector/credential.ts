@@ -2,6 +2,7 @@
 
 import type { Generic } from '../../../../config/generated/api.js';
 import { byteText, type GenericSecret, type HeaderKey, headerKey } from '../../../sdk.js';
+import { FIELD_VALUE } from '../../common/field-value.js';
 
 export interface Credential {
   readonly key: HeaderKey;
@@ -10,14 +11,14 @@ export interface Credential {
   close?(): void;
 }
 
-/** Bytes that a field may have. */
-const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-
 /** A secret, which a source may change. */
 export class SecretCredential implements Credential {
   readonly key: HeaderKey;
   readonly #prefix: string;
   readonly #secret: GenericSecret;
+  #value = '';
+  /** The secret that is in the value. */
+  #used = '';
 
   constructor({ header, header_value_prefix: prefix = '' }: Generic, secret: GenericSecret) {
     this.key = genericKey(header);
@@ -26,9 +27,13 @@ export class SecretCredential implements Credential {
   }
 
   get value(): string {
+    const { value: text } = this.#secret;
+    if (text === this.#used) return this.#value;
+    this.#used = text;
     // Files often end with a line break.
-    const secret = this.#secret.value.replace(/[\r\n]+$/, '');
-    return secret !== '' && FIELD_VALUE.test(secret) ? this.#prefix + secret : '';
+    const secret = text.replace(/[\r\n]+$/, '');
+    this.#value = secret !== '' && FIELD_VALUE.test(secret) ? this.#prefix + secret : '';
+    return this.#value;
   }
 }
 

@@ -8,6 +8,7 @@ import type {
   SdsSecretConfig,
 } from '../../../../config/generated/api.js';
 import {
+  byteText,
   byValue,
   type HttpChain,
   type HttpFilterExtension,
@@ -17,6 +18,7 @@ import {
   unpack,
   type WorkerContext,
 } from '../../../sdk.js';
+import { FIELD_VALUE } from '../../common/field-value.js';
 import { tokenEndpoint } from '../oauth2/token-endpoint.js';
 import { ClientCredentials } from './client-credentials.js';
 import { type Credential, genericKey, SecretCredential } from './credential.js';
@@ -36,7 +38,11 @@ export const credentialInjector: HttpFilterExtension<CredentialInjector> = {
     const config = message as CredentialInjector;
     const { generic, oauth2 } = credentialOf(config);
     const where = 'credential.typed_config';
-    if (generic !== undefined) reportMistakes(report, `${where}.header`, () => genericKey(generic.header));
+    if (generic !== undefined) {
+      reportMistakes(report, `${where}.header`, () => genericKey(generic.header));
+      if (!FIELD_VALUE.test(byteText(generic.header_value_prefix ?? '')))
+        report(`${where}.header_value_prefix`, 'it has characters that no value of a field can have');
+    }
     if (oauth2 === undefined) return;
     reportMistakes(report, '', () => tokenEndpoint(oauth2.token_endpoint ?? {}, `${where}.token_endpoint`));
     const { auth_type: type, client_secret: secret } = oauth2.client_credentials ?? {};

@@ -22,7 +22,7 @@ import { RequestCookies } from './request-cookies.js';
 import { sessionFields } from './session-fields.js';
 import { TokenCall, type TokenCallEvents } from './token-call.js';
 import { codeForm, refreshForm } from './token-forms.js';
-import { parseTokens, type Tokens } from './token-response.js';
+import { errorText, parseTokens, type Tokens } from './token-response.js';
 import { encodeQueryValue, isAllowed, parseUrl } from './urls.js';
 
 const logger = getLogger('oauth2');
@@ -172,23 +172,20 @@ export class OAuthFilter implements HttpFilter, TokenCallEvents {
     return HeadersStatus.StopIteration;
   }
 
-  onTokenAnswer(status: number, body: Buffer): void {
+  onTokenAnswer(status: number, body: Buffer, failure?: string): void {
     this.#call = undefined;
     this.#stream.run(() => {
-      const result = this.#takeAnswer(status, body);
+      const result = this.#takeAnswer(status, body, failure);
       if (result === HeadersStatus.Continue) this.#stream.continueDecoding();
       if (this.#isWaiting) this.#stream.resumeRequest();
       this.#isWaiting = false;
     });
   }
 
-  #takeAnswer(status: number, body: Buffer): HeadersStatus {
+  #takeAnswer(status: number, body: Buffer, failure: string | undefined): HeadersStatus {
     if (status !== OK) {
-      if (this.#callback === undefined) return this.#refreshFailed();
-      return this.#fail(
-        'Failed to get access token',
-        `response code: ${status}, response body: ${body.toString('latin1')}`,
-      );
+      const why = failure === undefined ? errorText(status, body) : `response code: ${status}, ${failure}`;
+      return this.#callback === undefined ? this.#refreshFailed(why) : this.#fail('Failed to get access token', why);
     }
     const tokens = parseTokens(body, this.#place.rules.defaultExpiresIn);
     if ('reason' in tokens) return this.#fail(tokens.reason, tokens.extra);
@@ -215,7 +212,8 @@ export class OAuthFilter implements HttpFilter, TokenCallEvents {
     return HeadersStatus.Continue;
   }
 
-  #refreshFailed(): HeadersStatus {
+  #refreshFailed(why: string): HeadersStatus {
+    if (logger.isDebug) logger.debug(`failed to refresh the access token: ${onOneLine(why)}`);
     this.#place.stats.oauth_refreshtoken_failure.increment();
     return this.#login('Failed to refresh the access token', '');
   }
@@ -367,8 +365,9 @@ export function removeStatus(headers: HeaderBlock): void {
   headers.remove(FAILURE_REASON);
 }
 
+/** As Envoy does with white space. Clients choose parts of some texts: control characters must not reach logs either. */
 function withoutSpace(text: string): string {
-  return text.replace(/\s/g, '_');
+  return text.replace(/[\0-\x20\x7f]/g, '_');
 }
 
 const OK = 200;

@@ -1,14 +1,13 @@
 // The cookies of a request: the tokens in them are joined and decrypted, as the host gets them.
 
 import { getLogger } from '../../../sdk.js';
+import { FIELD_VALUE } from '../../common/field-value.js';
 import { Joined, joinChunks } from './chunks.js';
 import type { CookieKeys } from './cipher.js';
 import type { CookieTemplate } from './cookies.js';
 import type { OAuthPlace } from './place.js';
 
 const logger = getLogger('oauth2');
-/** Bytes that a field may have. */
-const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 export class RequestCookies {
   /** As the client has sent them. */

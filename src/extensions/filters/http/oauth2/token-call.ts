@@ -45,8 +45,8 @@ export interface CallContext {
 
 /** Called once for each call that is not cancelled. */
 export interface TokenCallEvents {
-  /** `status` is 503 or 504 when the endpoint has sent no response; the body is the reason then. */
-  onTokenAnswer(status: number, body: Buffer): void;
+  /** `failure`: why the endpoint has sent no response; `status` is 503 or 504 then, and the body is empty. */
+  onTokenAnswer(status: number, body: Buffer, failure?: string): void;
 }
 
 const OK = 200;
@@ -137,7 +137,7 @@ export class TokenCall implements HttpCallRequest, HttpCallEvents {
       return;
     this.#end();
     const status = failure === CallFailure.Timeout ? GATEWAY_TIMEOUT : UNAVAILABLE;
-    this.#events.onTokenAnswer(status, Buffer.from(reason));
+    this.#events.onTokenAnswer(status, NONE, reason);
   }
 
   #afterFailure(failure: CallFailure): RetryDecision {
@@ -162,8 +162,8 @@ export class TokenCall implements HttpCallRequest, HttpCallEvents {
     this.#holder ??= cluster;
     this.#count(ClusterStats.at.upstream_rq_retry);
     this.#count(ClusterStats.at.upstream_rq_retry_backoff_exponential);
-    const waitMs = Math.max(1, this.#retry.backoffMs(this.#context.random.nextUint32() / 2 ** 32));
-    this.#context.timers.reschedule(this.#timer, waitMs);
+    const waitMs = this.#retry.backoffMs(this.#context.random.nextUint32() / 2 ** 32);
+    this.#context.timers.reschedule(this.#timer, Math.max(1, Math.min(waitMs, this.timeoutMs)));
     return true;
   }
 
@@ -176,6 +176,8 @@ export class TokenCall implements HttpCallRequest, HttpCallEvents {
   }
 
   #send(): void {
+    // The pause before the retry has used up the timeout.
+    if (this.#context.clock.monotonicMs >= this.#endsMs) return this.onFailure(NOT_IN_TIME, CallFailure.Timeout);
     this.#isUnderWay = true;
     try {
       const call = HttpCall.start(this.#context.calls, this.#cluster, this, this);
@@ -195,6 +197,8 @@ export class TokenCall implements HttpCallRequest, HttpCallEvents {
   }
 }
 
+const NONE = Buffer.alloc(0);
+const NOT_IN_TIME = 'it does not answer in time';
 const HOST = headerKey('host');
 const CONTENT_TYPE = headerKey('content-type');
 const ACCEPT = headerKey('accept');

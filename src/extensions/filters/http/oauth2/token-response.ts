@@ -1,5 +1,6 @@
 // The response of a token endpoint (RFC 6749, 5.1), read as leniently as protobuf's JSON does.
 
+import { FIELD_VALUE } from '../../common/field-value.js';
 import { structOf } from '../jwt-authn/token.js';
 
 /** Texts have one character for each byte; '' when absent. */
@@ -10,33 +11,50 @@ export interface Tokens {
   readonly expiresInSeconds: number;
 }
 
-/** Why there are no tokens; the second part is for logs only. */
+/** Why there are no tokens. Both texts are logged: unlike Envoy's they have no part of the response, which may hold tokens. */
 export interface TokenFailure {
   readonly reason: string;
+  /** '': nothing to add. */
   readonly extra: string;
 }
 
 /** @param defaultExpiresIn for a response without expires_in, in seconds; 0: none */
 export function parseTokens(body: Buffer, defaultExpiresIn: number): Tokens | TokenFailure {
-  const extra = `response body: ${body.toString('latin1')}`;
   const json = structOf(body);
-  const access = json && textOf(json['access_token'] ?? json['accessToken']);
-  const id = json && textOf(json['id_token'] ?? json['idToken']);
-  const refresh = json && textOf(json['refresh_token'] ?? json['refreshToken']);
-  const expires = json && secondsOf(json['expires_in'] ?? json['expiresIn']);
-  if (access === undefined || id === undefined || refresh === undefined || expires === undefined) {
-    return { reason: 'Failed to parse oauth response body', extra };
-  }
-  if (access === null) return { reason: 'No access token found in the token exchange response', extra };
+  if (json === undefined) return unreadable('it is no JSON object');
+  const access = textOf(json['access_token'] ?? json['accessToken']);
+  const id = textOf(json['id_token'] ?? json['idToken']);
+  const refresh = textOf(json['refresh_token'] ?? json['refreshToken']);
+  const expires = secondsOf(json['expires_in'] ?? json['expiresIn']);
+  if (access === undefined) return unreadable('access_token is no value of a field');
+  if (id === undefined) return unreadable('id_token is no value of a field');
+  if (refresh === undefined) return unreadable('refresh_token is no value of a field');
+  if (expires === undefined) return unreadable('expires_in is no whole number');
+  if (access === null) return { reason: 'No access token found in the token exchange response', extra: '' };
   const expiresInSeconds = expires ?? defaultExpiresIn;
   if (expiresInSeconds <= 0) {
     const reason = 'No default or explicit access token expiration found in the token exchange response';
-    return { reason, extra };
+    return { reason, extra: '' };
   }
   return { access, id: id ?? '', refresh: refresh ?? '', expiresInSeconds };
 }
 
-const FIELD_VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+/** Returns the status and the error (RFC 6749, 5.2) of a response without tokens, for logs. */
+export function errorText(status: number, body: Buffer): string {
+  const json = structOf(body) ?? {};
+  const members = ['error', 'error_description'].flatMap((name) => {
+    const value = json[name];
+    return typeof value === 'string' ? [`${name}: ${value.slice(0, MAX_SHOWN).replace(/[^\x20-\x7e]/g, '?')}`] : [];
+  });
+  return [`response code: ${status}`, ...members].join(', ');
+}
+
+/** Characters of an error that logs show. */
+const MAX_SHOWN = 200;
+
+function unreadable(extra: string): TokenFailure {
+  return { reason: 'Failed to parse oauth response body', extra };
+}
 
 /** Null: absent. Undefined: not a text. */
 function textOf(value: unknown): string | null | undefined {

@@ -11,7 +11,9 @@ export interface AbsoluteUrl {
   readonly target: string;
 }
 
-const URL = /^([a-z][a-z0-9+.-]*):\/\/(?:[^/?#@]*@)?(\[[\da-f:.]+\]|[^/?#@:[\]]+)(:\d{1,5})?([/?][^#]*)?(?:#.*)?$/i;
+/** The authority has only characters that RFC 3986 allows: browsers read a backslash as a slash, and would go to another host. */
+const URL =
+  /^([a-z][a-z0-9+.-]*):\/\/(?:[\w.~!*'();:&=+$,%-]*@)?(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?([/?][^#]*)?(?:#.*)?$/i;
 const ALLOWED = /^[\x21-\x7e\x80-\xff]*$/;
 
 /** Parses an absolute URL; undefined: it is none. */
