@@ -302,6 +302,7 @@ export {
   encodeIp,
   encodePath,
   ipAddress,
+  ipBytesOf,
   ipOfAddress,
   parseIp,
   portOfAddress,

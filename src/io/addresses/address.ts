@@ -89,6 +89,14 @@ export function addressOfSockaddr(raw: Uint8Array): Address {
   return decodeSockaddr(raw, 0, raw.length);
 }
 
+/** Returns the 4 or 16 bytes of the IP address in a whole sockaddr, without a scope; undefined for none. See decodeSockaddr(). */
+export function ipBytesOf(raw: Uint8Array): Uint8Array | undefined {
+  const family = LITTLE_ENDIAN ? raw[0]! | (raw[1]! << 8) : (raw[0]! << 8) | raw[1]!;
+  if (family === AF_INET && raw.length >= 8) return raw.slice(4, 8);
+  if (family !== AF_INET6 || raw.length < 24) return undefined;
+  return isMapped(raw, 8) ? raw.slice(20, 24) : raw.slice(8, 24);
+}
+
 /** Returns readable text, as in configurations: `127.0.0.1:80`, `[::1]:80`, `/run/x.sock`, `@name`; '' for no address. */
 export function addressText(address: Address): string {
   switch (address.kind) {

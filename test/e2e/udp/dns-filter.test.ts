@@ -4,6 +4,7 @@ import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import t from 'tap';
 import { besideEnvoy, type ProxyProgram } from '../harness/envoy.js';
 import {
   bootstrap,
@@ -249,11 +250,7 @@ besideEnvoy(
     const mistakes: [stat: string, Buffer[]][] = [
       [
         'queries_with_ans_or_authority_rrs',
-        [
-          query('www.one.com', { flags: 0x8100 }),
-          query('www.one.com', { counts: [1, 1, 0, 0] }),
-          query('www.one.com', { counts: [1, 0, 1, 0] }),
-        ],
+        [query('www.one.com', { counts: [1, 1, 0, 0] }), query('www.one.com', { counts: [1, 0, 1, 0] })],
       ],
       [
         'query_parsing_failure',
@@ -292,6 +289,37 @@ besideEnvoy(
   },
 );
 
+t.test('responses are counted and logged, but never answered', async (t) => {
+  const logs = join(tempDir(t), 'dns');
+  const { ask, baton, client } = await start(
+    t,
+    { command: undefined },
+    {
+      server_config: { inline_dns_table: { virtual_domains: DOMAINS } },
+      access_log: [fileAccessLog(logs, FORMAT)],
+    },
+  );
+  // Envoy answers: two servers would do so for ever.
+  client.send(query('www.one.com', { flags: 0x8100 }));
+  client.send(Buffer.from(REFUSED, 'hex'));
+  t.equal(await ask(query('www.one.com')), FOUND);
+  await baton.waitForStats({
+    'dns_filter.foo.downstream_rx_queries': 3,
+    'dns_filter.foo.downstream_tx_responses': 1,
+    'dns_filter.foo.downstream_rx_invalid_queries': 2,
+    'dns_filter.foo.queries_with_ans_or_authority_rrs': 2,
+  });
+  await ask(query('a\nb \\.\x7fone.com'));
+  const lines = () => readFileSync(logs, 'utf8').split('\n').slice(0, -1);
+  await waitFor(() => lines().length === 4);
+  t.strictSame(lines(), [
+    '- - - 0 1 false',
+    '- - - 0 1 false',
+    'www.one.com 1 1 1 0 true',
+    'a\\010b\\032\\092.\\127one.com 1 1 0 3 true',
+  ]);
+});
+
 besideEnvoy('other names are resolved with name servers', async (t, program) => {
   const server = createSocket('udp4');
   const asked: string[] = [];
@@ -323,7 +351,10 @@ besideEnvoy('other names are resolved with name servers', async (t, program) => 
   await once(server, 'listening');
   t.teardown(() => server.close());
   const resolvers = [{ socket_address: { address: '127.0.0.1', port_value: server.address().port } }];
+  // Envoy's logs of queries have no %DURATION%.
+  const logs = program.command === undefined ? join(tempDir(t), 'dns') : undefined;
   const { ask, baton } = await start(t, program, {
+    ...(logs && { access_log: [fileAccessLog(logs, '%QUERY_NAME% %DURATION%\n')] }),
     server_config: { inline_dns_table: { virtual_domains: DOMAINS } },
     client_config: {
       resolver_timeout: '1s',
@@ -360,6 +391,17 @@ besideEnvoy('other names are resolved with name servers', async (t, program) => 
     'dns_filter.foo.unanswered_queries': 5,
   });
   t.ok(asked.includes('never 1'));
+  if (logs === undefined) return;
+  // Names that are addresses.
+  const literal = [record('10.0.0.9', 1, 300, ip('10.0.0.9'))];
+  t.equal(await ask(query('10.0.0.9')), response(0x8180, '10.0.0.9', 1, literal));
+  t.equal(await ask(query('10.0.0.9', { type: 28 })), response(0x8183, '10.0.0.9', 28, []));
+  const times = () => readFileSync(logs, 'utf8').split('\n');
+  await waitFor(() => times().some((line) => line.startsWith('never')));
+  const [, waited] = times()
+    .find((line) => line.startsWith('never'))!
+    .split(' ');
+  t.ok(Number(waited) >= 900, `it was waited for: ${waited} ms`);
 });
 
 besideEnvoy('a table is read from a file; without one no name is known', async (t, program) => {

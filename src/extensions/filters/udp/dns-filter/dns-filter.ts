@@ -15,7 +15,7 @@ import {
   type UdpSocket,
 } from '../../../sdk.js';
 import type { ExternalNames } from './external-names.js';
-import { type Answer, AnswerSource, LocalNames } from './local-names.js';
+import { type Answer, AnswerSource, IP4_BYTES, IP6_BYTES, LocalNames } from './local-names.js';
 import { encodeResponse, parseQuery, type Query, QueryMistake, RecordType, ResponseCode } from './message.js';
 import type { QueryLog } from './query-log.js';
 import { DEFAULT_TTL_SECONDS, type DomainTable } from './table.js';
@@ -88,9 +88,12 @@ export class DnsFilter implements UdpListenerFilter, DatagramSender {
     const { mistake } = asked.query;
     stats.increment(at.downstream_rx_invalid_queries);
     if (mistake === QueryMistake.Underflow) stats.increment(at.query_buffer_underflow);
-    if (mistake === QueryMistake.HasRecords) stats.increment(at.queries_with_ans_or_authority_rrs);
+    if (mistake === QueryMistake.HasRecords || mistake === QueryMistake.Response)
+      stats.increment(at.queries_with_ans_or_authority_rrs);
     if (mistake === QueryMistake.Question) stats.increment(at.query_parsing_failure);
-    this.#send(asked, ResponseCode.FormatError, NOTHING);
+    if (mistake === QueryMistake.Response)
+      this.#parts.log.log({ ...asked, code: ResponseCode.FormatError, answers: 0 });
+    else this.#send(asked, ResponseCode.FormatError, NOTHING);
   }
 
   #resolve(asked: Asked): void {
@@ -125,11 +128,13 @@ export class DnsFilter implements UdpListenerFilter, DatagramSender {
   #answerFrom(asked: Asked, type: RecordType, addresses: readonly string[]): void {
     const { stats } = this.#parts;
     const { name } = asked.query;
-    stats.add(type === RecordType.A ? at.external_a_record_answers : at.external_aaaa_record_answers, addresses.length);
+    const bytes = type === RecordType.A ? IP4_BYTES : IP6_BYTES;
     const records = addresses.flatMap((address) => {
       const data = parseIp(address);
-      return data === undefined ? [] : [{ name, type, ttlSeconds: DEFAULT_TTL_SECONDS, data }];
+      // A name that is itself an address may be one of the other family.
+      return data?.length === bytes ? [{ name, type, ttlSeconds: DEFAULT_TTL_SECONDS, data }] : [];
     });
+    stats.add(type === RecordType.A ? at.external_a_record_answers : at.external_aaaa_record_answers, records.length);
     const code = records.length > 0 ? ResponseCode.NoError : ResponseCode.NameError;
     this.#answer(asked, code, { source: AnswerSource.Local, records, additional: [] });
   }

@@ -9,6 +9,8 @@ export interface ExternalNamesOptions {
   /** Further queries after one that has failed or timed out. */
   readonly retries: number;
   readonly maxPending: number;
+  /** Called before each callback: it runs outside of a turn, when the time is stale. */
+  readonly beginTurn: () => void;
   /** Called with exceptions of callbacks. */
   readonly failed: (error: unknown) => void;
 }
@@ -16,10 +18,11 @@ export interface ExternalNamesOptions {
 export class ExternalNames {
   readonly #resolver: DnsResolver;
   readonly #maxPending: number;
+  readonly #beginTurn: () => void;
   readonly #failed: (error: unknown) => void;
   pending = 0;
 
-  constructor({ failed, maxPending, retries, settings, timeoutMs }: ExternalNamesOptions) {
+  constructor({ beginTurn, failed, maxPending, retries, settings, timeoutMs }: ExternalNamesOptions) {
     const attempts = retries + 1;
     const deadlineMs = timeoutMs * attempts;
     this.#resolver = new DnsResolver({
@@ -29,6 +32,7 @@ export class ExternalNames {
       ...(settings && { settings }),
     });
     this.#maxPending = maxPending;
+    this.#beginTurn = beginTurn;
     this.#failed = failed;
   }
 
@@ -36,13 +40,25 @@ export class ExternalNames {
   resolve(name: string, isIp6: boolean, done: (addresses: readonly string[]) => void): void {
     if (this.pending >= this.#maxPending) return done([]);
     this.pending++;
-    void this.#resolver
-      .resolve(name, isIp6 ? 'V6_ONLY' : 'V4_ONLY')
-      .then((result) => {
-        this.pending--;
-        done(result.status === 'found' ? result.addresses : []);
+    void this.#resolve(name, isIp6)
+      .then((addresses) => {
+        this.#beginTurn();
+        done(addresses);
       })
       .catch(this.#failed);
+  }
+
+  /** Never rejects: the place among the pending names must become free. */
+  async #resolve(name: string, isIp6: boolean): Promise<readonly string[]> {
+    try {
+      const result = await this.#resolver.resolve(name, isIp6 ? 'V6_ONLY' : 'V4_ONLY');
+      return result.status === 'found' ? result.addresses : [];
+    } catch (error) {
+      this.#failed(error);
+      return [];
+    } finally {
+      this.pending--;
+    }
   }
 
   /** Cancels what is being resolved. */

@@ -87,6 +87,7 @@ function externalNames({ client_config: config }: DnsFilterConfig, retries: numb
     timeoutMs: durationMs(config.resolver_timeout, RESOLVER_TIMEOUT_MS),
     retries,
     maxPending: Math.min(Number(config.max_pending_lookups ?? 1), Number.MAX_SAFE_INTEGER),
+    beginTurn: () => transport.beginTurn(),
     failed: (error) => transport.report(error, 'a DNS query was lost after an internal error'),
   });
 }

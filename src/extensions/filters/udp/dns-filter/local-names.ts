@@ -1,12 +1,10 @@
 // Answers from the table of a DNS filter, and from the hosts of the clusters that it names.
 
 import {
-  AddressKind,
   addressOfSockaddr,
-  type Cluster,
   type ClusterManager,
   DnsFilterStats,
-  parseIp,
+  ipBytesOf,
   type Random,
   type Scope,
 } from '../../../sdk.js';
@@ -38,8 +36,8 @@ export interface LocalNamesParts {
 const MAX_HOSTS = 8;
 const MAX_SCANNED = 256;
 
-const IP4_BYTES = 4;
-const IP6_BYTES = 16;
+export const IP4_BYTES = 4;
+export const IP6_BYTES = 16;
 
 export class LocalNames {
   readonly #parts: LocalNamesParts;
@@ -127,20 +125,15 @@ export class LocalNames {
     const found: { data: Uint8Array; port: number }[] = [];
     if (cluster === undefined) return found;
     const { hostCount } = cluster;
+    const bytes = isIp6 ? IP6_BYTES : IP4_BYTES;
     const start = hostCount <= MAX_HOSTS ? 0 : this.#parts.random.below(hostCount);
     for (let scanned = 0; scanned < Math.min(hostCount, MAX_SCANNED) && found.length < MAX_HOSTS; scanned++) {
-      const host = addressIn(cluster, (start + scanned) % hostCount);
-      if (host !== undefined && (host.data.length === IP6_BYTES) === isIp6) found.push(host);
+      const raw = cluster.hostAddress((start + scanned) % hostCount);
+      const data = ipBytesOf(raw);
+      if (data?.length === bytes) found.push({ data, port: addressOfSockaddr(raw).port });
     }
     return found;
   }
-}
-
-function addressIn(cluster: Cluster, index: number): { data: Uint8Array; port: number } | undefined {
-  const { ip, kind, port } = addressOfSockaddr(cluster.hostAddress(index));
-  if (kind !== AddressKind.Ip4 && kind !== AddressKind.Ip6) return undefined;
-  const data = parseIp(ip.replace(/%.*/, ''));
-  return data && { data, port };
 }
 
 function addressRecord(name: string, data: Uint8Array, ttlSeconds: number): ResourceRecord {

@@ -18,12 +18,14 @@ export const enum QueryMistake {
   None = 0,
   /** It ends within its header. */
   Underflow = 1,
-  /** It is a response, or has records of one. */
+  /** It has records of a response. */
   HasRecords = 2,
   /** It has not exactly one question. */
   Questions = 3,
   /** Its question is malformed, or of another class. */
   Question = 4,
+  /** It is a response. It must not be answered: two servers would answer each other for ever. */
+  Response = 5,
 }
 
 export interface Query {
@@ -79,8 +81,8 @@ export function parseQuery(bytes: Uint8Array): Query {
     return { mistake, id, flags, hasAdditional, name: '', type: 0, question: NO_QUESTION };
   };
   if (bytes.length < HEADER_BYTES) return { ...faulty(QueryMistake.Underflow), flags: 0 };
-  if ((flags & IS_RESPONSE) !== 0 || wordAt(bytes, 6) !== 0 || wordAt(bytes, 8) !== 0)
-    return faulty(QueryMistake.HasRecords);
+  if ((flags & IS_RESPONSE) !== 0) return faulty(QueryMistake.Response);
+  if (wordAt(bytes, 6) !== 0 || wordAt(bytes, 8) !== 0) return faulty(QueryMistake.HasRecords);
   const hasAdditional = wordAt(bytes, 10) !== 0;
   if (wordAt(bytes, 4) !== 1) return faulty(QueryMistake.Questions, hasAdditional);
   const labels: string[] = [];

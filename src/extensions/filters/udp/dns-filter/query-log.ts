@@ -38,7 +38,7 @@ export class QueryLog {
     info.reset(this.#clock.realtimeMs - durationMs, startMs);
     info.durationMs = durationMs;
     info.responseCode = code;
-    info.dns = { isParsed, name: query.name, type: query.type, answers };
+    info.dns = { isParsed, name: shown(query.name), type: query.type, answers };
     const remoteText = addressText(path.peer);
     const localText = addressText(socket.localAddress(path));
     info.downstream = {
@@ -56,4 +56,9 @@ export class QueryLog {
   close(): void {
     for (const log of this.#logs) log.close();
   }
+}
+
+/** Clients choose the bytes of a name: those that could break a line are written as in zone files, \DDD (RFC 1035 section 5.1). */
+function shown(name: string): string {
+  return name.replace(/[^\x21-\x5b\x5d-\x7e]/g, (byte) => `\\${String(byte.charCodeAt(0)).padStart(3, '0')}`);
 }

@@ -28,6 +28,8 @@ export interface ServiceTarget {
 }
 
 export const DEFAULT_TTL_SECONDS = 300;
+/** RFC 2181 section 8. */
+const MAX_TTL_SECONDS = 2 ** 31 - 1;
 
 /** Protocols by number, as names of services contain them. Others are refused. */
 const PROTOCOLS: Readonly<Record<number, string>> = { 6: 'tcp', 17: 'udp' };
@@ -77,7 +79,7 @@ export class DomainTable {
       const { protocol, service_name: service_ = '', targets = [], ttl: serviceTtl } = service;
       const protocolName = protocol?.name ?? PROTOCOLS[protocol?.number ?? 0] ?? String(protocol?.number);
       this.#services.set(this.#key(`${underscored(service_)}.${underscored(protocolName)}.${name}`), {
-        ttlSeconds: serviceTtl === undefined ? DEFAULT_TTL_SECONDS : Math.floor(durationMs(serviceTtl) / 1000),
+        ttlSeconds: serviceTtl === undefined ? DEFAULT_TTL_SECONDS : ttlOf(serviceTtl),
         targets: targets.map(({ cluster_name = '', host_name = '', port = 0, priority = 0, weight = 0 }) => {
           return { host: host_name, cluster: cluster_name, port, priority, weight };
         }),
@@ -90,7 +92,7 @@ export class DomainTable {
     const key = isWildcard ? name.slice(2) : name;
     let target = map.get(key);
     if (target === undefined) map.set(key, (target = { addresses: [], clusters: [], ttlSeconds: DEFAULT_TTL_SECONDS }));
-    if (ttl !== undefined) target.ttlSeconds = Math.floor(durationMs(ttl) / 1000);
+    if (ttl !== undefined) target.ttlSeconds = ttlOf(ttl);
     target.addresses.push(...(list?.address ?? []).map((address) => parseIp(address)!));
     if (cluster !== undefined) target.clusters.push(cluster);
   }
@@ -98,6 +100,10 @@ export class DomainTable {
   #key(name: string): string {
     return this.#isCaseInsensitive ? name.toLowerCase() : name;
   }
+}
+
+function ttlOf(duration: string): number {
+  return Math.min(Math.floor(durationMs(duration) / 1000), MAX_TTL_SECONDS);
 }
 
 /** Returns the last two labels. */
