@@ -122,14 +122,17 @@ async function main(): Promise<void> {
       const port = await freeUdpPort();
       const proxy = start(port, upstreamPort, directory);
       const rounds: { rate: number; us: number; lost: number }[] = [];
-      // The first load also waits for the start.
-      for (let tries = 0; tries < 40 && (await load(port, '0.5')).echoes < 1000; tries++);
-      for (let round = 0; round < Number(values.rounds); round++) {
-        const before = cpuSeconds(proxy.pid!);
-        const { echoes, lost, seconds } = await load(port, values.seconds);
-        rounds.push({ rate: echoes / seconds, us: ((cpuSeconds(proxy.pid!) - before) * 1e6) / echoes, lost });
+      try {
+        // The first load also waits for the start.
+        for (let tries = 0; tries < 40 && (await load(port, '0.5')).echoes < 1000; tries++);
+        for (let round = 0; round < Number(values.rounds); round++) {
+          const before = cpuSeconds(proxy.pid!);
+          const { echoes, lost, seconds } = await load(port, values.seconds);
+          rounds.push({ rate: echoes / seconds, us: ((cpuSeconds(proxy.pid!) - before) * 1e6) / echoes, lost });
+        }
+      } finally {
+        await end(proxy);
       }
-      await end(proxy);
       const median = rounds.sort((a, b) => a.us - b.us)[rounds.length >> 1]!;
       process.stdout.write(
         `${name.padEnd(8)} ${Math.round(median.rate)} echoes/s, ${median.us.toFixed(1)} µs CPU for each, ${median.lost} lost\n`,
