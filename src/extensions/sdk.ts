@@ -311,5 +311,6 @@ export { type IpRange, ipRange, isInRange, RangeTable } from '../io/addresses/ip
 export { type Memory, NoRoomError } from '../io/memory.js';
 export type { Clock } from '../io/time/clock.js';
 export { Timer, type Timers } from '../io/time/timing-wheel.js';
+export { forEachGuarded } from '../log/internal-errors.js';
 export { getLogger } from '../log/logger.js';
 export { OccasionalLog } from '../log/occasional-log.js';

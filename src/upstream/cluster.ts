@@ -183,6 +183,11 @@ export class Cluster implements PooledCluster {
     return addressText(decodeSockaddr(raw, 0, raw.length));
   }
 
+  /** Returns whether the host is still one of the cluster's. */
+  has(host: Host): boolean {
+    return this.#hosts.has(host);
+  }
+
   /**
    * Returns the host with this address (`127.0.0.1:80`), healthy or not; a logical host also by an earlier address. Scans all
    * hosts.

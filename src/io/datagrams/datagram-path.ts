@@ -42,7 +42,7 @@ export function localKey(records: Int32Array, at: number): PathKey {
 function keyOf(words: Int32Array, at: number): PathKey {
   const first = words[at]! >>> 0;
   if ((first & FAMILY_MASK) !== 6) return (words[at + 1]! >>> 0) * 65536 + (first >>> 16);
-  // The interface counts for peers only: one machine may have the same link-local address on several.
+  // With the interface: a machine may have the same link-local address on several.
   return `${first},${words[at + 1]},${words[at + 2]},${words[at + 3]},${words[at + 4]},${words[at + 5]}`;
 }
 

@@ -128,7 +128,8 @@ export class DatagramSockets {
   /** Copies bytes to memory that is valid until they are sent in this turn. Returns their offset. */
   place(bytes: Uint8Array): number {
     if (bytes.length > SCRATCH_BYTES) throw new RangeError(`${bytes.length} bytes are no datagram`);
-    if (this.#scratchNext + bytes.length > this.memory.length) this.#flush();
+    // If send() flushed in between, the place would be used again before these bytes are sent.
+    if (this.#queued === MAX_SENDS || this.#scratchNext + bytes.length > this.memory.length) this.#flush();
     const offset = this.#scratchNext;
     this.memory.set(bytes, offset);
     this.#scratchNext += bytes.length;

@@ -8,6 +8,7 @@ import type {
   DatagramSender,
   DatagramSockets,
 } from '../../io/datagrams/datagram-sockets.js';
+import { forEachGuarded } from '../../log/internal-errors.js';
 import { UdpListenerStats } from '../../stats/layouts/udp.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import { OpenConnections } from '../open-connections.js';
@@ -77,15 +78,17 @@ export class UdpListener implements WorkerListener {
 
   remove(): void {
     this.stop();
-    try {
-      for (const filter of this.#options.filters) filter.close();
-    } finally {
-      for (const socket of this.#open.splice(0)) socket.close();
-    }
+    const what = 'internal error: a filter of a UDP listener was not closed';
+    forEachGuarded(this.#options.filters, what, (filter) => filter.close());
+    for (const socket of this.#open.splice(0)) socket.close();
   }
 
   abandon(): void {
-    this.remove();
+    try {
+      this.remove();
+    } catch {
+      // The cause is already reported, and the other listeners must still be ended.
+    }
   }
 
   // UDP listeners have no filter chains, connections or connection limits.

@@ -103,6 +103,11 @@ export class HostSet<H extends HostObject> {
     return this.#known.get(this.data.blocks[index]!);
   }
 
+  /** Returns whether the object is that of a host in this set. takeRemoved() must have been called. */
+  has(host: HostObject): boolean {
+    return this.#known.get(host.block) === host;
+  }
+
   /** Returns a copy, which outlives the set. */
   sockaddr(index: number): Uint8Array {
     const { sockaddrs, sockaddrEnds } = this.data;

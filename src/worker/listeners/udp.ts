@@ -11,6 +11,8 @@ import type { ListenerSnapshot } from '../messages/messages.js';
 export function createUdpListener(snapshot: ListenerSnapshot, context: WorkerContext): UdpListener {
   const { config, id, name, statToken } = snapshot;
   const filters: UdpListenerFilter[] = [];
+  // Before the filters, which need closing when it fails.
+  const sockets = context.datagrams.open();
   try {
     for (const { typed_config: filter } of config.listener_filters ?? []) {
       const extension = context.extensions.udpListenerFilter(filter!);
@@ -21,7 +23,7 @@ export function createUdpListener(snapshot: ListenerSnapshot, context: WorkerCon
       id,
       name,
       filters,
-      sockets: context.datagrams.open(),
+      sockets,
       stats: context.scope(`listener.${statToken}.udp.`, UdpListenerStats),
       maxBytes: rxDatagramBytes(config.udp_listener_config?.downstream_socket_config, false),
     });

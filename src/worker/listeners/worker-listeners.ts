@@ -17,6 +17,7 @@ import type { DrainWindow } from '../../listener/drain-window.js';
 import type { HandedOverConnection, HandOverQueue, PreparedTakeOver } from '../../listener/hand-over.js';
 import type { FilterChain, FilterChainFinder } from '../../listener/network-filter.js';
 import type { OpenConnections } from '../../listener/open-connections.js';
+import { UdpListener } from '../../listener/udp/udp-listener.js';
 import type { WorkerListener } from '../../listener/worker-listener.js';
 import { forEachGuarded } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
@@ -117,7 +118,13 @@ export class WorkerListeners {
 
   #add(snapshot: ListenerSnapshot, chains: readonly FilterChain[], finder: FilterChainFinder): void {
     const listener = this.#create(snapshot, chains, finder);
-    listener.takeSockets(this.#socketsOf(snapshot), snapshot.isShared);
+    try {
+      listener.takeSockets(this.#socketsOf(snapshot), snapshot.isShared);
+    } catch (error) {
+      // Its filters are its own, and hold logs and resolvers.
+      if (listener instanceof UdpListener) listener.remove();
+      throw error;
+    }
     if (this.#handOverQueue !== undefined) listener.handOver(this.#handOverQueue);
     this.#listeners.set(snapshot.id, listener);
     this.#destinations.changed();

@@ -1,5 +1,7 @@
 // The UDP proxy: sessions, routes, limits, stats and logs. The expected results are those of Envoy 1.40.
 
+import { createSocket } from 'node:dgram';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import t from 'tap';
@@ -27,7 +29,8 @@ async function start(t: Teardown, program: ProxyProgram, listeners: Config[], cl
   const baton = await startBaton(t, {
     ...program,
     args: ['--concurrency', String(workers), '--file-flush-interval-msec', '20'],
-    config: bootstrap({ listeners, clusters }),
+    // Envoy needs them to read endpoints from files.
+    config: { ...bootstrap({ listeners, clusters }), node: { id: 'test', cluster: 'test' } },
   });
   return { baton, connect: async (name: string) => UdpClient.connect(t, await baton.listenerPort(name)) };
 }
@@ -195,6 +198,91 @@ besideEnvoy('answers come from the address that the client has sent to', async (
     const client = await UdpClient.connect(t, port, address);
     t.equal(await client.ask('x'), 'a:x');
   }
+});
+
+const ASSIGNMENT = 'envoy.config.endpoint.v3.ClusterLoadAssignment';
+
+/** Returns a cluster whose hosts are in a file, and a function that sets them. */
+function discovered(t: Teardown, ...ports: number[]): { cluster: Config; set: (...ports: number[]) => void } {
+  const file = new ResourceFile(tempDir(t), 'eds');
+  const set = (...hosts: number[]) =>
+    void file.write(ASSIGNMENT, staticCluster('up', hosts)['load_assignment'] as Config);
+  set(...ports);
+  return { cluster: { name: 'up', type: 'EDS', eds_cluster_config: { eds_config: file.source } }, set };
+}
+
+besideEnvoy('a client whose host is removed gets another one', async (t, program) => {
+  const [one, two] = [await startUdpEcho(t, 'a'), await startUdpEcho(t, 'b')];
+  const { cluster, set } = discovered(t, one.port);
+  const { baton, connect } = await start(t, program, [udpListener('u', [udpProxy('up')])], [cluster]);
+  const client = await connect('u');
+  t.equal(await client.ask('1'), 'a:1');
+  set(two.port);
+  await baton.waitForStats({
+    'cluster.up.membership_change': 2,
+    // Envoy does not let the host answer what it has been asked.
+    'udp.foo.downstream_sess_active': program.command === undefined ? 1 : 0,
+  });
+  t.equal(await client.ask('2'), 'b:2');
+  set(two.port, one.port);
+  await baton.waitForStats({ 'cluster.up.membership_change': 3 });
+  t.equal(await client.ask('3'), 'b:3', 'other changes of the hosts do not matter');
+  await baton.waitForStats({ 'udp.foo.downstream_sess_total': 2, 'udp.foo.downstream_sess_active': 1 });
+});
+
+t.test('the session of a removed host ends, also while the host goes on to send', async (t) => {
+  const host = createSocket('udp4');
+  const timers: NodeJS.Timeout[] = [];
+  host.on('message', (_, { address, port }) => {
+    timers.push(setInterval(() => host.send('more', port, address), 10));
+  });
+  host.on('error', () => {});
+  host.bind(0, '127.0.0.1');
+  await once(host, 'listening');
+  t.teardown(() => {
+    for (const timer of timers) clearInterval(timer);
+    host.close();
+  });
+  const { cluster, set } = discovered(t, host.address().port);
+  const filter = udpProxy('up', { idle_timeout: '0.3s' });
+  const { baton, connect } = await start(t, { command: undefined }, [udpListener('u', [filter])], [cluster]);
+  const client = await connect('u');
+  await client.ask('x');
+  // More than the idle time.
+  await waitFor(() => client.received.length > 60);
+  await baton.waitForStats({ 'udp.foo.idle_timeout': 0, 'udp.foo.downstream_sess_active': 1 });
+  set();
+  await baton.waitForStats({ 'udp.foo.idle_timeout': 1, 'udp.foo.downstream_sess_active': 0 });
+});
+
+besideEnvoy('the hosts of an aggregate are used', async (t, program) => {
+  const host = await startUdpEcho(t, 'a');
+  const aggregate = {
+    name: 'all',
+    lb_policy: 'CLUSTER_PROVIDED',
+    connect_timeout: '2s',
+    cluster_type: {
+      name: 'envoy.clusters.aggregate',
+      typed_config: {
+        '@type': 'type.googleapis.com/envoy.extensions.clusters.aggregate.v3.ClusterConfig',
+        clusters: ['none', 'up'],
+      },
+    },
+  };
+  const { baton, connect } = await start(
+    t,
+    program,
+    [udpListener('u', [udpProxy('all')])],
+    [staticCluster('none', []), staticCluster('up', host.port), aggregate],
+  );
+  const client = await connect('u');
+  t.equal(await client.ask('1'), 'a:1');
+  t.equal(await client.ask('2'), 'a:2');
+  await baton.waitForStats({
+    'udp.foo.downstream_sess_total': 1,
+    'cluster.all.udp.sess_tx_datagrams': 2,
+    'cluster.all.upstream_cx_rx_bytes_total': 6,
+  });
 });
 
 t.test('configurations that cannot work are refused', async (t) => {

@@ -89,6 +89,25 @@ t.test('each host has its hostname, even if names repeat', async (t) => {
   );
 });
 
+t.test('an object belongs to a set as long as its host does, also beside a host with the same address', async (t) => {
+  const { hosts } = directory();
+  const [one, other] = ['one', 'other'].map((key) => endpoint('10.0.0.1', { key }));
+  hosts.update([one!, other!]);
+  const first = new HostSet(hosts.data, poolOf);
+  const objects = [first.host(0), first.host(1)];
+  t.same(
+    objects.map((each) => first.has(each)),
+    [true, true],
+  );
+  hosts.update([other!]);
+  const second = new HostSet(hosts.data, poolOf, first);
+  t.equal(second.takeRemoved().length, 1);
+  t.same(
+    objects.map((each) => second.has(each)),
+    [false, true],
+  );
+});
+
 t.test('an address that is listed twice is a single host', async (t) => {
   const { hosts } = directory();
   t.same(hosts.update([endpoint('10.0.0.1'), endpoint('10.0.0.1', { weight: 9 })]), {

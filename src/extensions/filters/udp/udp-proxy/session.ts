@@ -37,6 +37,12 @@ export interface SessionClient {
   readonly localKey: PathKey;
 }
 
+/** A host, and its cluster: that of the route, or one of an aggregate. */
+export interface PickedHost {
+  readonly host: Host;
+  readonly owner: Cluster;
+}
+
 /** The proxy, as its sessions use it. */
 export interface SessionProxy {
   readonly settings: UdpProxySettings;
@@ -71,26 +77,35 @@ export class UdpSession implements DatagramReceiver, DatagramSender, SessionCoun
   errorsSent = 0;
   readonly #proxy: SessionProxy;
   readonly #clusterStats: Scope;
+  /** The host's cluster. */
+  readonly #owner: Cluster;
   /** Of its socket; -1: none is open. */
   #socket = -1;
   #lastActiveMs: number;
-  /** The cluster's hosts when the host was last among them. */
+  /** The owner's hosts when the host was last among them. */
   #checked: unknown;
   readonly #idleTimer = new Timer<UdpSession>(this, onIdle);
   readonly #logTimer = new Timer<UdpSession>(this, onLogTime);
 
-  constructor(proxy: SessionProxy, client: SessionClient, reference: ClusterReference, cluster: Cluster, host?: Host) {
+  constructor(
+    proxy: SessionProxy,
+    client: SessionClient,
+    reference: ClusterReference,
+    cluster: Cluster,
+    picked?: PickedHost,
+  ) {
     const { clock } = proxy.context;
     this.client = client;
     this.reference = reference;
     this.cluster = cluster;
-    this.host = host;
+    this.host = picked?.host;
+    this.#owner = picked?.owner ?? cluster;
     this.startRealtimeMs = clock.realtimeMs;
     this.startMonotonicMs = this.#lastActiveMs = clock.monotonicMs;
     this.number = proxy.nextNumber();
     this.#proxy = proxy;
     this.#clusterStats = proxy.clusterStats(reference.name);
-    this.#checked = cluster.snapshot;
+    this.#checked = this.#owner.snapshot;
   }
 
   /** Begins to serve. `socket`: the ID of its socket, which it owns. */
@@ -109,10 +124,12 @@ export class UdpSession implements DatagramReceiver, DatagramSender, SessionCoun
   /** Its cluster is still in use, and its host is one of the cluster's. */
   get isCurrent(): boolean {
     const { cluster, host, reference } = this;
+    const owner = this.#owner;
     if (reference.built !== cluster) return false;
-    if (this.#checked === cluster.snapshot) return true;
-    if (cluster.hostAt(host!.address) !== host) return false;
-    this.#checked = cluster.snapshot;
+    if (owner !== cluster && this.#proxy.context.clusters.find(owner.name)?.built !== owner) return false;
+    if (this.#checked === owner.snapshot) return true;
+    if (!owner.has(host!)) return false;
+    this.#checked = owner.snapshot;
     return true;
   }
 
@@ -130,7 +147,8 @@ export class UdpSession implements DatagramReceiver, DatagramSender, SessionCoun
   /** Called for a datagram of the host. */
   onDatagram({ length, offset }: Datagram): void {
     const { path, socket } = this.client;
-    this.#lastActiveMs = this.#proxy.context.clock.monotonicMs;
+    // What a removed host sends is forwarded, but does not keep the session.
+    if (this.isCurrent) this.#lastActiveMs = this.#proxy.context.clock.monotonicMs;
     this.#clusterStats.increment(UdpClusterStats.at.sess_rx_datagrams);
     this.cluster.stats.addBytes(ClusterStats.at.upstream_cx_rx_bytes_total, length);
     socket.send(offset, length, path, this);

@@ -6,6 +6,7 @@ import {
   type Datagram,
   type DatagramSockets,
   encodeIp,
+  forEachGuarded,
   getLogger,
   type Host,
   LimitKind,
@@ -22,7 +23,7 @@ import {
   type WorkerContext,
 } from '../../../sdk.js';
 import { describeClient, logProxy, logSession, type ProxyTotals } from './records.js';
-import { type SessionClient, type SessionProxy, UdpSession } from './session.js';
+import { type PickedHost, type SessionClient, type SessionProxy, UdpSession } from './session.js';
 import { SessionTable } from './session-table.js';
 import type { UdpProxySettings } from './settings.js';
 
@@ -81,7 +82,7 @@ export class UdpProxy implements UdpListenerFilter, SessionProxy, ProxyTotals {
   }
 
   close(): void {
-    for (const session of this.#all()) this.end(session);
+    forEachGuarded(this.#all(), 'internal error: a UDP session was not ended', (session) => this.end(session));
     const { periodicLogs, proxyLogs, sessionLogs } = this.settings;
     logProxy(this, this.settings, this.#info, this.context.clock);
     for (const log of [...sessionLogs, ...periodicLogs, ...proxyLogs]) log.close();
@@ -127,30 +128,30 @@ export class UdpProxy implements UdpListenerFilter, SessionProxy, ProxyTotals {
     }
     // As in Envoy, a client moves to another host only if that one is healthy.
     if (!known.host!.isFailing) return known;
-    const host = this.#pick(known.reference, known.client);
-    if (host === undefined || host.isFailing || host === known.host) return known;
+    const picked = this.#pick(known.reference, known.client);
+    if (picked === undefined || picked.host.isFailing || picked.host === known.host) return known;
     const { client, reference } = known;
     this.end(known);
-    return this.#start(client, reference, host);
+    return this.#start(client, reference, picked);
   }
 
   #begin(datagram: Datagram, from: UdpSocket): UdpSession | undefined {
     const client = clientOf(datagram, from);
     const reference = this.#route(client);
-    const host = reference && this.#pick(reference, client);
-    return host && this.#start(client, reference!, host);
+    const picked = reference && this.#pick(reference, client);
+    return picked && this.#start(client, reference!, picked);
   }
 
   /** One session for each client and host, and a host for each datagram. */
   #sessionOfDatagram(datagram: Datagram, from: UdpSocket): UdpSession | undefined {
     const client = clientOf(datagram, from);
     const reference = this.#route(client);
-    const host = reference && this.#pick(reference, client);
-    if (host === undefined) return undefined;
-    const known = this.#byHost.get(host)?.find(datagram);
+    const picked = reference && this.#pick(reference, client);
+    if (picked === undefined) return undefined;
+    const known = this.#byHost.get(picked.host)?.find(datagram);
     if (known?.isCurrent) return known;
     if (known !== undefined) this.end(known);
-    return this.#start(client, reference!, host);
+    return this.#start(client, reference!, picked);
   }
 
   /** Returns the cluster for a client; undefined: there is none. */
@@ -164,14 +165,18 @@ export class UdpProxy implements UdpListenerFilter, SessionProxy, ProxyTotals {
     return undefined;
   }
 
-  #pick(reference: ClusterReference, { path }: SessionClient): Host | undefined {
+  #pick(reference: ClusterReference, { path }: SessionClient): PickedHost | undefined {
     const cluster = reference.current!;
-    if (!cluster.picksByHash || this.settings.hash === undefined) return cluster.pickHost();
-    this.settings.hash(path.peer.ip, hash);
-    return cluster.pickHost(hash);
+    const setHash = cluster.picksByHash || cluster.isAggregate ? this.settings.hash : undefined;
+    setHash?.(path.peer.ip, hash);
+    const picksBy = setHash && hash;
+    const owner = cluster.clusterOfHost(picksBy);
+    const host = owner.pickHost(picksBy);
+    return host && { host, owner };
   }
 
-  #start(client: SessionClient, reference: ClusterReference, host: Host): UdpSession | undefined {
+  #start(client: SessionClient, reference: ClusterReference, picked: PickedHost): UdpSession | undefined {
+    const { host } = picked;
     const cluster = reference.current!;
     this.sessionTotal++;
     this.stats.increment(UdpProxyStats.at.downstream_sess_total);
@@ -180,7 +185,7 @@ export class UdpProxy implements UdpListenerFilter, SessionProxy, ProxyTotals {
       this.#finish(new UdpSession(this, client, reference, cluster));
       return undefined;
     }
-    const session = new UdpSession(this, client, reference, cluster, host);
+    const session = new UdpSession(this, client, reference, cluster, picked);
     try {
       session.open(this.#connect(client, host, session));
     } catch (error) {
