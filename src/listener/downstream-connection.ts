@@ -76,6 +76,8 @@ interface SockaddrRange {
 export interface DownstreamHandler extends ConnectionHandler {
   /** The number of active requests; 0 for protocols without requests. */
   readonly activeRequests: number;
+  /** Its record of the connection, if it has an access log of its own. */
+  readonly info?: StreamInfo;
   /** Called when a TLS handshake, which begins after the filter chain has accepted the connection, has finished. */
   onSecured?(): void;
   /** Called at the end of the drain time: a connection that no response can end closes now, in an orderly way. */
@@ -228,11 +230,11 @@ export class DownstreamConnection {
     return addressText(decodeSockaddr(raw, 0, raw.length));
   }
 
-  /** Merges a structure into the dynamic metadata of the connection. */
-  addMetadata(namespace: string, value: Struct): void {
+  /** Merges a structure into the dynamic metadata of the connection, and returns it. */
+  addMetadata(namespace: string, value: Struct): DynamicMetadata {
     this.dynamicMetadata ??= new DynamicMetadata();
     this.dynamicMetadata.merge(namespace, value);
-    this.info?.shareDynamicMetadata(this.dynamicMetadata);
+    return this.dynamicMetadata;
   }
 
   /** Bytes of the client that network filters in front have not passed on. */

@@ -63,15 +63,15 @@ export interface FilteredClient extends DownstreamProperties {
   setCluster(name: string): void;
   /** Called like setCluster(): a dynamic forward proxy connects to this host, `name:port`. */
   setRequestedHost(host: string): void;
-  /** Adds a flag to the connection's entry in the access log of its listener. */
+  /** Adds a flag to the connection's entries in access logs: that of its listener, and that of a TCP proxy that has accepted it. */
   addResponseFlag(flag: ResponseFlag): void;
   /** Merges a structure into the dynamic metadata of the connection, which its log entries show. */
   addMetadata(namespace: string, value: Struct): void;
   /** What filters have set; undefined: nothing. */
   readonly dynamicMetadata: DynamicMetadata | undefined;
-  /** Sets %RESPONSE_CODE_DETAILS% of the entry in the access log of the connection's listener. */
+  /** Sets %RESPONSE_CODE_DETAILS% of these entries. */
   setResponseCodeDetails(details: string): void;
-  /** Sets %DOWNSTREAM_LOCAL_CLOSE_REASON% of the entry in the access log of the connection's listener. */
+  /** Sets %DOWNSTREAM_LOCAL_CLOSE_REASON% of these entries. */
   setLocalCloseReason(reason: string): void;
   /** After FilterStatus.Stop: passes held bytes to the next filters, in a later turn. */
   continueReading(): void;

@@ -43,6 +43,8 @@ export interface DownstreamProperties {
   readonly transportFailure: string;
   /** What listener filters have detected; undefined if that is nothing. */
   readonly detected: DetectedProtocols | undefined;
+  /** What network filters have set; undefined: nothing. */
+  readonly dynamicMetadata?: DynamicMetadata | undefined;
 }
 
 /** A cluster in logs. */

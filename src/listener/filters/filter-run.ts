@@ -1,6 +1,7 @@
 // Runs the network filters of one connection. Each gets received bytes before the next, and may hold them back or end the
 // connection. When all filters have passed the connection, the terminal filter accepts it and gets its events.
 
+import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
 import { HeldBytes } from '../../io/held-bytes.js';
 import type { ConnectStep } from '../../io/shim.js';
@@ -79,6 +80,10 @@ export class FilterRun implements DownstreamHandler, ConnectionFilters, StageOwn
   /** Nothing more is passed on. */
   get #isFinished(): boolean {
     return this.#isRefused || this.connection.isClosed;
+  }
+
+  get info(): StreamInfo | undefined {
+    return this.connection.info ?? this.#handler?.info;
   }
 
   get withheldBytes(): number {

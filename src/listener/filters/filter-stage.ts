@@ -2,6 +2,7 @@
 
 import type { DynamicMetadata } from '../../access-log/stream/dynamic-metadata.js';
 import type { ResponseFlag } from '../../access-log/stream/response-flags.js';
+import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { Struct } from '../../config/generated/api.js';
 import type { Address } from '../../io/addresses/address.js';
 import type { HeldBytes } from '../../io/held-bytes.js';
@@ -13,6 +14,8 @@ import type { FilterClose, FilteredClient, NetworkFilter } from '../network-filt
 /** The common owner of all filters of a connection. */
 export interface StageOwner {
   readonly connection: DownstreamConnection;
+  /** The record of the connection for access logs; undefined: there is none yet. */
+  readonly info: StreamInfo | undefined;
   /** See FilteredClient. */
   continueLater(stage: FilterStage): void;
   refuse(how: FilterClose, details: string, delayMs: number): void;
@@ -86,12 +89,14 @@ export class FilterStage implements FilteredClient {
   }
 
   addResponseFlag(flag: ResponseFlag): void {
-    const { info } = this.run.connection;
+    const { info } = this.run;
     if (info !== undefined) info.responseFlags |= flag;
   }
 
   addMetadata(namespace: string, value: Struct): void {
-    this.run.connection.addMetadata(namespace, value);
+    const { connection, info } = this.run;
+    const metadata = connection.addMetadata(namespace, value);
+    info?.shareDynamicMetadata(metadata);
   }
 
   get dynamicMetadata(): DynamicMetadata | undefined {
@@ -99,12 +104,12 @@ export class FilterStage implements FilteredClient {
   }
 
   setResponseCodeDetails(details: string): void {
-    const { info } = this.run.connection;
+    const { info } = this.run;
     if (info !== undefined) info.responseCodeDetails = details;
   }
 
   setLocalCloseReason(reason: string): void {
-    const { info } = this.run.connection;
+    const { info } = this.run;
     if (info !== undefined) info.downstreamLocalCloseReason = reason;
   }
 

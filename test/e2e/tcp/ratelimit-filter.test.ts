@@ -17,6 +17,7 @@ import {
   waitFor,
 } from '../harness/index.js';
 import { startRateLimitService } from '../http/extensions/ratelimit-service.js';
+import { openStream } from './stream.js';
 
 const NETWORK = 'type.googleapis.com/envoy.extensions.filters.network';
 const ANSWERS = {
@@ -55,6 +56,7 @@ const LISTENERS: Readonly<Record<string, Config>> = {
   over: limits('over'),
   failing: limits('failing'),
   silent: limits('silent', { timeout: '0.1s' }),
+  waiting: limits('silent', { stat_prefix: 'waiting', timeout: '60s' }),
   closed: limits('failing', { stat_prefix: 'closed', failure_mode_deny: true }),
 };
 
@@ -122,4 +124,15 @@ besideEnvoy('a connection is served or closed as the service says', async (t, pr
     closed: { ...none, error: 1, cx_closed: 1 },
   };
   for (const [name, counts] of Object.entries(stats)) t.same(await baton.stats(`ratelimit.${name}.`), counts, name);
+
+  // Envoy does not observe the reset before it has an answer.
+  if (program.command !== undefined) return;
+  const client = await openStream(t, await baton.listenerPort('waiting'));
+  await baton.waitForStats({ 'ratelimit.waiting.active': 1 });
+  client.reset();
+  await baton.waitForStats({
+    'ratelimit.waiting.active': 0,
+    'ratelimit.waiting.error': 0,
+    'cluster.limits.upstream_rq_active': 0,
+  });
 });

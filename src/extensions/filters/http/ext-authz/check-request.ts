@@ -197,9 +197,13 @@ function writeRawFields(fields: ReadonlyMap<string, string>): void {
   http.message(13, part);
 }
 
-function writeMetadata({ namespaces }: CheckRules, { dynamicMetadata }: StreamInfo): void {
+/** As in Envoy, the metadata of the connection stands in for namespaces that the request lacks. */
+function writeMetadata({ namespaces }: CheckRules, { downstream, dynamicMetadata }: StreamInfo): void {
+  const ofConnection = downstream?.dynamicMetadata;
   part.clear();
-  writeStructs(namespaces, dynamicMetadata);
+  writeStructs(namespaces, {
+    get: (namespace) => dynamicMetadata?.get(namespace) ?? ofConnection?.get(namespace),
+  });
   attributes.message(11, part);
 }
 

@@ -133,8 +133,7 @@ export class LuaHandle {
   }
 
   connectionStreamInfo(): LuaConnectionStreamInfo {
-    void this.#live;
-    return new LuaConnectionStreamInfo();
+    return new LuaConnectionStreamInfo(this.#live);
   }
 
   stats(): LuaStatsObject {

@@ -103,7 +103,7 @@ class RbacFilter implements NetworkFilter {
   readonly #client: FilteredClient;
   readonly #settings: Settings;
   #isDecided = false;
-  /** The decisions. They are made once, because the addresses of a connection do not change. Undefined: there are no rules. */
+  /** The decisions. They are made once, unless filters set metadata: addresses do not change. Undefined: there are no rules. */
   #shadow: Outcome | undefined;
   #enforced: Outcome | undefined;
 
@@ -120,7 +120,7 @@ class RbacFilter implements NetworkFilter {
   onData(): FilterStatus {
     const { delayMs, isContinuous } = this.#settings;
     if (this.#isDecided && !isContinuous) return FilterStatus.Continue;
-    if (!this.#isDecided) this.#decide();
+    if (!this.#isDecided || this.#client.dynamicMetadata !== undefined) this.#decide();
     this.#count();
     if (this.#enforced?.isAllowed !== false) return FilterStatus.Continue;
     this.#client.close(FilterClose.NoFlush, denialDetails(this.#enforced.policy), delayMs);
@@ -145,10 +145,9 @@ class RbacFilter implements NetworkFilter {
   }
 }
 
-/** A connection has no metadata and no filter state. */
+/** A connection has no filter state. */
 class ClientAddresses implements Addresses {
   readonly downstream: FilteredClient;
-  readonly dynamicMetadata = undefined;
   readonly filterState = undefined;
   readonly route = undefined;
 
@@ -156,6 +155,9 @@ class ClientAddresses implements Addresses {
     this.downstream = client;
   }
 
+  get dynamicMetadata(): FilteredClient['dynamicMetadata'] {
+    return this.downstream.dynamicMetadata;
+  }
   get downstreamRemoteAddress(): string {
     return this.downstream.remoteText;
   }

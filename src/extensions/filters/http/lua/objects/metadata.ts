@@ -86,18 +86,26 @@ export class LuaDynamicMetadata {
   }
 }
 
-/** Dynamic metadata of a connection: network filters of this build set none. */
+/** Dynamic metadata of a connection, which network filters set. */
 export class LuaConnectionMetadata {
+  readonly #scope: InfoScope;
   isIterated = false;
+
+  constructor(scope: InfoScope) {
+    this.#scope = scope;
+  }
 
   get lua(): LuaClass {
     return LuaClass.ConnectionMetadata;
   }
 
-  get(_namespace: string): undefined {}
+  get(namespace: string): unknown {
+    const struct = this.#scope.info.downstream?.dynamicMetadata?.get(namespace);
+    return struct && structToLua(struct as JsonStruct);
+  }
 
   pairs(): MetadataIterator {
-    return new MetadataIterator(this, []);
+    return new MetadataIterator(this, [...(this.#scope.info.downstream?.dynamicMetadata?.entries() ?? [])]);
   }
 }
 

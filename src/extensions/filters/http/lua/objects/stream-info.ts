@@ -67,12 +67,18 @@ export class LuaConnection {
 }
 
 export class LuaConnectionStreamInfo {
+  readonly #scope: InfoScope;
+
+  constructor(scope: InfoScope) {
+    this.#scope = scope;
+  }
+
   get lua(): LuaClass {
     return LuaClass.ConnectionStreamInfo;
   }
 
   dynamicMetadata(): LuaConnectionMetadata {
-    return new LuaConnectionMetadata();
+    return new LuaConnectionMetadata(this.#scope);
   }
 }
 
