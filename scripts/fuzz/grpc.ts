@@ -1,7 +1,9 @@
-// Mutated bodies of gRPC responses: the framing of messages, and the answers of authorization services. They run in this process.
+// Mutated bodies of gRPC responses: the framing of messages, and the answers of authorization and rate limit services. They run in this
+// process.
 
 import type { Random } from '../../src/common/random.js';
 import { encodeJson, loadMessages } from '../../src/config/schema/messages.js';
+import { decodeLimitAnswer } from '../../src/extensions/filters/common/rate-limit/limit-answer.js';
 import {
   Decision,
   decodeAnswer,
@@ -15,6 +17,7 @@ import { Finding, type Scope } from './scope.js';
 const INPUTS_PER_STEP = 500;
 const MAX_MESSAGE_BYTES = 64 * 1024;
 const ANSWER = 'envoy.service.auth.v3.CheckResponse';
+const LIMIT_ANSWER = 'envoy.service.ratelimit.v3.RateLimitResponse';
 
 /** Throws a Finding when messages depend on how bytes are split, or an answer has an invalid header. Returns a summary. */
 export async function fuzzGrpc(_scope: Scope, random: Random, durationMs: number): Promise<string> {
@@ -23,6 +26,7 @@ export async function fuzzGrpc(_scope: Scope, random: Random, durationMs: number
   let inputs = 0;
   let messages = 0;
   let answers = 0;
+  let limits = 0;
   while (performance.now() < end) {
     for (let left = INPUTS_PER_STEP; left > 0; left--, inputs++) {
       const input = mutateBytes(random, seeds, TOKENS);
@@ -32,12 +36,14 @@ export async function fuzzGrpc(_scope: Scope, random: Random, durationMs: number
         throw new Finding(`the messages of ${input.toString('hex')} are others when it arrives in segments`);
       for (const message of found) {
         messages++;
-        if (isAnswer(Buffer.from(message, 'hex'))) answers++;
+        const bytes = Buffer.from(message, 'hex');
+        if (isAnswer(bytes)) answers++;
+        if (isLimitAnswer(bytes)) limits++;
       }
     }
     await new Promise(setImmediate);
   }
-  return `${inputs} inputs (${messages} messages, ${answers} answers); no defect`;
+  return `${inputs} inputs (${messages} messages, ${answers} answers, ${limits} about limits); no defect`;
 }
 
 /** Returns the messages in hexadecimal; the status of a call that has ended is the last one. */
@@ -72,10 +78,28 @@ function isAnswer(message: Buffer): boolean {
   } catch {
     return false;
   }
-  for (const { key, value } of changesIn(answer))
+  checkFields(changesIn(answer), message);
+  return true;
+}
+
+function isLimitAnswer(message: Buffer): boolean {
+  let answer: ReturnType<typeof decodeLimitAnswer>;
+  try {
+    answer = decodeLimitAnswer(message);
+  } catch {
+    return false;
+  }
+  checkFields([...answer.toClient, ...answer.toHost], message);
+  for (const { limit, remaining, resetSeconds } of answer.statuses)
+    if (![remaining, resetSeconds, limit?.requests ?? 0, limit?.seconds ?? 0].every(Number.isFinite))
+      throw new Finding(`the answer ${message.toString('hex')} has a limit that is no number`);
+  return true;
+}
+
+function checkFields(fields: readonly Pick<HeaderChange, 'key' | 'value'>[], message: Buffer): void {
+  for (const { key, value } of fields)
     if (/[\0\r\n]/.test(value) || !/^[\w!#$%&'*+.^`|~-]+$/.test(key.name))
       throw new Finding(`the answer ${message.toString('hex')} has an invalid header`);
-  return true;
 }
 
 function changesIn(answer: ReturnType<typeof decodeAnswer>): readonly HeaderChange[] {
@@ -106,7 +130,26 @@ function bodies(): Buffer[] {
       dynamic_metadata: { a: [1, { b: null }] },
     },
   ].map((answer) => Buffer.from(framed(encodeJson(type, answer))));
-  return [...answers, Buffer.concat(answers), Buffer.alloc(0)];
+  return [...answers, ...limitAnswers(), Buffer.concat(answers), Buffer.alloc(0)];
+}
+
+function limitAnswers(): Buffer[] {
+  const type = loadMessages(LIMIT_ANSWER)[LIMIT_ANSWER];
+  const fields = [{ key: 'x-a', value: 'b' }];
+  const current_limit = { name: 'a', requests_per_unit: 5, unit: 'SECOND', unit_multiplier: 3 };
+  return [
+    {
+      overall_code: 'OK',
+      response_headers_to_add: fields,
+      request_headers_to_add: fields,
+      dynamic_metadata: { a: [1] },
+    },
+    {
+      overall_code: 'OVER_LIMIT',
+      statuses: [{ code: 'OVER_LIMIT', current_limit, limit_remaining: 1, duration_until_reset: '2.9s' }, {}],
+      raw_body: 'bm8=',
+    },
+  ].map((answer) => Buffer.from(framed(encodeJson(type, answer))));
 }
 
 const TOKENS = ['00', '01', '0000000000', '00ffffffff', '0000010000', '0a', '0d0a', 'ff'].map((hex) =>

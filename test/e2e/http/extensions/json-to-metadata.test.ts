@@ -157,6 +157,7 @@ t.test('hostile bodies are invalid, and set no metadata of others', async (t) =>
   const { post } = await start(t, { command: undefined });
   const error = { s: 'error', n: 'error', p: 'error', deep: 'error' };
   t.same((await post('request', `${'['.repeat(200_000)}`)).set, error);
+  t.match((await post('request', '{"n":" 1e999"}')).set, { n: 'missing' });
   const { set } = await post('request', '{"__proto__":{"s":"x"},"a":{"__proto__":{"b":"x"}},"n":1e999}');
   t.same(set, { s: 'missing', n: 'missing', p: 'missing', deep: 'missing', fixed: 'f' });
 });
