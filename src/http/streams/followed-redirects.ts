@@ -37,7 +37,9 @@ export class FollowedRedirects {
 
   /** Begins a request. */
   begin(): void {
-    if (this.#history.count > 0) this.#history = { count: 0, targets: new Map() };
+    const { count, targets } = this.#history;
+    // A predicate records a redirect also if a later one refuses it.
+    if (count > 0 || targets.size > 0) this.#history = { count: 0, targets: new Map() };
   }
 
   /**

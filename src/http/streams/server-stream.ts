@@ -486,6 +486,17 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   restart(response: HeaderBlock, body: RequestBody): void {
+    try {
+      this.#endFirstPass(response);
+      this.#passAgain(this.requestHeaders, body);
+    } finally {
+      body.bytes.clear();
+      body.trailers?.drop();
+    }
+  }
+
+  /** Ends a pass as answered by a redirect. */
+  #endFirstPass(response: HeaderBlock): void {
     const { info, manager } = this;
     const headers = this.requestHeaders;
     this.#findRoute(this.#routing.tableFor(headers), headers);
@@ -503,13 +514,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#describe();
     info.scheme = scheme;
     this.#routing.begin();
-    this.#clocks.begin(manager.thread.clock.monotonicMs);
-    try {
-      this.#passAgain(headers, body);
-    } finally {
-      body.bytes.clear();
-      body.trailers?.drop();
-    }
+    // As in Envoy, the time limit of the stream is for all passes together.
+    this.#clocks.begin(info.startMonotonicMs);
   }
 
   /** Handles the changed head like that of a new request, except for what the edge has done to it. */
@@ -517,6 +523,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const answer = checkHead(headers, this.info.protocol, this.manager);
     if (answer !== undefined) this.sendLocalReply(answer);
     else {
+      this.manager.options.hosts?.apply(headers, this.connection);
       this.#findRoute(this.#routing.tableFor(headers), headers);
       if (this.#beginPass(headers)) this.#decodeHeaders(headers, bytes.isEmpty && trailers === undefined);
     }

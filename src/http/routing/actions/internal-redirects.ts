@@ -1,8 +1,9 @@
 // internal_redirect_policy of a route, compiled: which redirects of hosts are followed instead of passed to the client.
 
 import { BatonError, buildEach } from '../../../common/errors/errors.js';
-import { type HeaderKey, headerKey } from '../../../common/text/header-names.js';
+import { type HeaderKey, headerKey, isConnectionHeader } from '../../../common/text/header-names.js';
 import type { AllowListedRoutesConfig, InternalRedirectPolicy, RouteAction } from '../../../config/generated/api.js';
+import { checkFieldName } from '../../headers/field-name.js';
 
 /** What a request has followed so far. */
 export interface RedirectHistory {
@@ -95,8 +96,12 @@ const PREDICATES: Readonly<Record<string, (config: unknown) => Predicate>> = {
 };
 
 function copiedHeader(name: string, where: string): HeaderKey {
-  if (!name.startsWith(':') && name.toLowerCase() !== 'host') return headerKey(name);
-  throw new BatonError('CONFIG_INVALID', `'${name}' belongs to the target of a redirect and cannot be copied`, {
-    where,
-  });
+  const refuse = (owner: string) =>
+    new BatonError('CONFIG_INVALID', `'${name}' belongs to ${owner} and cannot be copied`, { where });
+  if (name.startsWith(':') || name.toLowerCase() === 'host') throw refuse('the target of a redirect');
+  checkFieldName(name, where);
+  const key = headerKey(name);
+  // A copied Content-Length would frame the body of the request.
+  if (isConnectionHeader(key.id)) throw refuse('the response and its connection');
+  return key;
 }

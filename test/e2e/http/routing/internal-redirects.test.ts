@@ -8,6 +8,7 @@ import {
   type Config,
   connectRaw,
   fileAccessLog,
+  HTTP2_CLUSTER,
   httpListener,
   logLines,
   startBaton,
@@ -263,13 +264,137 @@ t.test('a client that leaves during the second pass is logged once more, and fre
   await proxy.baton.waitForStats({ 'cluster.host.upstream_rq_active': 0, 'http.all.downstream_rq_active': 0 });
 });
 
-t.test('headers of the target cannot be copied from responses', async (t) => {
-  const route = redirecting('/start', { response_headers_to_copy: ['Host'] });
+besideEnvoy(
+  'the second pass normalizes host and path, and filters decide about it by its own route',
+  async (t, program) => {
+    const host = await startHost(t);
+    const rbac = (rules: Config) => ({
+      '@type': 'type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC',
+      rules,
+    });
+    const any = { permissions: [{ any: true }], principals: [{ any: true }] };
+    const onRoute = {
+      '@type': 'type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBACPerRoute',
+      rbac: { rules: { action: 'DENY', policies: { all: any } } },
+    };
+    const byHost = { header: { name: ':authority', string_match: { exact: 'denied.example' } } };
+    const { get } = await startProxy(t, {
+      ...program,
+      listeners: {
+        all: managerOf(
+          [
+            redirecting('/start', {}),
+            routeTo({ prefix: '/denied' }, 'host', {}, { typed_per_filter_config: { rbac: onRoute } }),
+            routeTo({ prefix: '/end' }, 'host'),
+          ],
+          {
+            strip_any_host_port: true,
+            normalize_path: true,
+            merge_slashes: true,
+            http_filters: [
+              {
+                name: 'rbac',
+                typed_config: rbac({
+                  action: 'DENY',
+                  policies: { host: { permissions: [byHost], principals: [{ any: true }] } },
+                }),
+              },
+              ROUTER,
+            ],
+          },
+        ),
+      },
+      clusters: [staticCluster('host', host.port)],
+    });
+    const to = (location: string) => get(`/start?code=302&to=${encodeURIComponent(location)}`);
+    t.match(await to('http://a.example:1234/end//x/../y'), { status: 200, body: 'served' });
+    t.match(host.received.at(-1), { line: 'GET /end/y', headers: { host: 'a.example' } });
+    t.match(await to('http://denied.example:1234/end'), { status: 403 });
+    t.match(await to('http://a.example/denied'), { status: 403 });
+  },
+);
+
+besideEnvoy('a refused redirect leaves no mark on the next request of the connection', async (t, program) => {
+  const host = await startHost(t);
+  const policy = {
+    allow_cross_scheme_redirect: true,
+    predicates: [
+      predicate('previous_routes.v3.PreviousRoutesConfig'),
+      predicate('safe_cross_scheme.v3.SafeCrossSchemeConfig'),
+    ],
+  };
+  const { port } = await startProxy(t, {
+    ...program,
+    listeners: {
+      all: managerOf([redirecting('/start', policy), routeTo({ prefix: '/end' }, 'host', {}, { name: 'end' })]),
+    },
+    clusters: [staticCluster('host', host.port)],
+  });
+  const client = await connectRaw(t, port);
+  const to = async (location: string, status: number) => {
+    client.write(`GET /start?code=302&to=${encodeURIComponent(location)} HTTP/1.1\r\nhost: a\r\n\r\n`);
+    t.match(await client.readUntil(/redirected|served/), new RegExp(`HTTP/1.1 ${status} `));
+  };
+  await to('https://HOST/end', 302);
+  await to('http://HOST/end', 200);
+});
+
+besideEnvoy('max_stream_duration limits all passes together', async (t, program) => {
+  let passes = 0;
+  const { port } = await startUpstream(t, (_request, answer) => {
+    passes++;
+    setTimeout(() => answer.writeHead(302, { location: 'http://a/loop' }).end(), 100);
+  });
+  const { get } = await startProxy(t, {
+    ...program,
+    listeners: {
+      all: managerOf([redirecting('/loop', { max_internal_redirects: 1000 })], {
+        common_http_protocol_options: { max_stream_duration: '0.5s' },
+      }),
+    },
+    clusters: [staticCluster('host', port)],
+  });
+  t.match(await get('/loop'), { status: 504 });
+  t.ok(passes > 1 && passes < 10, `${passes} passes`);
+});
+
+for (const [protocol, options] of [
+  ['HTTP/1', {}],
+  ['HTTP/2', HTTP2_CLUSTER],
+] as const) {
+  t.test(`redirects without a body leave nothing behind (${protocol} host)`, async (t) => {
+    const redirects = [0, 1, 2, 3, 4].map((index) => ({
+      match: { path: `/r${index}` },
+      redirect: { path_redirect: `/r${index + 1}`, response_code: 'FOUND' },
+    }));
+    const host = await startProxy(t, {
+      listeners: { host: managerOf([...redirects, answering({ prefix: '/' }, 'end')]) },
+    });
+    const routes = [redirecting('/r', { max_internal_redirects: 5 })];
+    const { baton, get } = await startProxy(t, {
+      listeners: { all: managerOf(routes, { stat_prefix: 'all' }) },
+      clusters: [staticCluster('host', host.port, options)],
+    });
+    for (let left = 5; left > 0; left--) t.match(await get('/r0'), { status: 200, body: 'end' });
+    await baton.waitForStats({
+      'cluster.host.upstream_internal_redirect_succeeded_total': 25,
+      'cluster.host.upstream_rq_total': 30,
+      'cluster.host.upstream_rq_active': 0,
+      'cluster.host.upstream_rq_pending_active': 0,
+      'http.all.downstream_rq_active': 0,
+      'http.all.downstream_rq_total': 30,
+    });
+  });
+}
+
+t.test('headers of the target and of the connection cannot be copied from responses', async (t) => {
+  const names = ['Host', ':path', 'Content-Length', 'transfer-encoding', 'connection', 'x y'];
+  const route = redirecting('/start', { response_headers_to_copy: names });
   const listener = httpListener('in', 0, {
     route_config: routeConfig([{ name: 'v', domains: ['*'], routes: [route] }]),
   });
   const config = bootstrap({ listeners: [listener], clusters: [staticCluster('host', 1)] });
   const baton = await startBaton(t, { config, args: ['--mode', 'validate'], wait: 'spawned' });
   t.equal((await baton.exited).code, 1);
-  t.match(baton.stderr, 'response_headers_to_copy[0]');
+  for (const index of names.keys()) t.match(baton.stderr, `response_headers_to_copy[${index}]`);
 });

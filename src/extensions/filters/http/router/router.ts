@@ -342,6 +342,16 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
 
   /** Follows an internal redirect. Returns false if the client gets it instead. */
   #isRedirected(headers: HeaderBlock, endStream: boolean): boolean {
+    try {
+      return this.#redirect(headers, endStream);
+    } catch (error) {
+      // The request may be half changed: no other try may send it.
+      this.#stream.fault(error);
+      return true;
+    }
+  }
+
+  #redirect(headers: HeaderBlock, endStream: boolean): boolean {
     const { stats } = this.#cluster;
     const isPossible = this.#redirects !== undefined && this.#request.isComplete;
     if (!isPossible || !this.#stream.redirect(this.#redirects!, headers)) {
@@ -352,8 +362,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     countRedirect(this.#try.host!, headers);
     this.#abandonTry(endStream);
     if (becomesGet(this.#request.headers, headers.status)) this.#request.drop();
-    const body = this.#request.take();
-    this.#guard(() => this.#stream.restart(headers, body));
+    this.#stream.restart(headers, this.#request.take());
     return true;
   }
 
