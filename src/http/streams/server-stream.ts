@@ -261,7 +261,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
       // The codec of the upstream connection does its own framing.
       if (headers.bodyKind === BodyKind.Chunked) headers.removeId(ConnectionHeader.TransferEncoding);
     }
-    this.#findRoute(routes, headers);
+    // As in Envoy, by the headers as they are now: early mutations and the edge rules may change those that select the scope.
+    this.#findRoute(options.scopes === undefined ? routes : this.#routing.tableFor(headers), headers);
     if (this.#beginPass(headers)) this.#decodeHeaders(headers, endStream);
   }
 

@@ -16,7 +16,7 @@ import {
   tempDir,
   waitFor,
 } from '../../harness/index.js';
-import { managerOf, routeTo, startProxy } from '../proxy.js';
+import { answering, managerOf, routeConfig, routeTo, startProxy } from '../proxy.js';
 
 const TYPE = 'type.googleapis.com/envoy.extensions.http';
 const xff = (fields: Config = {}) => ({
@@ -128,6 +128,30 @@ besideEnvoy('early mutations change what clients have sent, before everything el
   t.match(headers, { 'x-early': '/a?b||', 'x-forwarded-for': '9.9.9.9' });
   t.equal(headers['x-gone'], undefined);
   t.equal(headers['x-envoy-internal'], undefined, 'the edge removes what clients must not send');
+});
+
+besideEnvoy('early mutations and the rules of the edge decide which scope a request has', async (t, program) => {
+  const scope = (name: string) => ({
+    name,
+    key: { fragments: [{ string_key: name }] },
+    route_configuration: routeConfig([{ name, domains: ['*'], routes: [answering({ prefix: '/' }, name)] }], { name }),
+  });
+  const scoped_routes = {
+    name: 'scopes',
+    scope_key_builder: { fragments: [{ header_value_extractor: { name: 'x-scope', index: 0 } }] },
+    scoped_route_configurations_list: { scoped_route_configurations: [scope('a'), scope('b')] },
+  };
+  const early_header_mutation_extensions = [
+    early({ append: { header: { key: 'x-scope', value: 'b' }, append_action: 'OVERWRITE_IF_EXISTS_OR_ADD' } }),
+  ];
+  const { on } = await startProxy(t, {
+    ...program,
+    listeners: { plain: { scoped_routes }, early: { scoped_routes, early_header_mutation_extensions } },
+  });
+  const headers = { 'x-scope': 'a' };
+  t.match(await on('plain', '/', { headers }), { body: 'a' });
+  t.match(await on('early', '/', { headers }), { body: 'b' });
+  t.match(await on('early', '/'), { body: 'b' });
 });
 
 t.test('combinations that contradict each other are refused', async (t) => {
