@@ -16,6 +16,7 @@ export async function readStandardInput(signal: AbortSignal): Promise<string> {
   const input = process.stdin;
   const stop = () => void input.destroy(new Error(`caught ${signal.reason}`));
   signal.addEventListener('abort', stop);
+  if (signal.aborted) stop();
   try {
     for await (const piece of input as AsyncIterable<Buffer>) {
       size += piece.length;

@@ -118,11 +118,15 @@ function inOrder(a: Problem, b: Problem): number {
   return a.line - b.line || a.column - b.column;
 }
 
+/** A variable may hold a secret, whatever field it is for: messages show only short values, such as ports. */
+const MAX_SHOWN = 7;
+
 function expandAll(sources: readonly Source[], problems: Problems): void {
-  for (const source of sources) {
+  const values = sources.flatMap((source) => {
     problems.within([source]);
-    expandEnvironment(source.value, process.env, (path, message) => problems.error(path, message));
-  }
+    return [...expandEnvironment(source.value, process.env, (path, message) => problems.error(path, message))];
+  });
+  problems.hide(values.filter(({ length }) => length > MAX_SHOWN));
 }
 
 function decodeAll(

@@ -11,15 +11,19 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export type ReportVariable = (path: Path, message: string) => void;
 
 /**
- * Replaces the variables in all strings of `value`, in place, and returns the value. Names of members are left alone. A `$` that
+ * Replaces the variables in all strings of `value`, in place, and returns their values. Names of members are left alone. A `$` that
  * no `{` follows is text; `$${` stands for the text `${`.
  * @param report receives variables that are not set and have no default, and `${` without a variable
  */
-export function expandEnvironment(value: unknown, environment: Environment, report: ReportVariable): unknown {
-  return new Expansion(environment, report).expand(value);
+export function expandEnvironment(value: unknown, environment: Environment, report: ReportVariable): Set<string> {
+  const expansion = new Expansion(environment, report);
+  expansion.expand(value);
+  return expansion.values;
 }
 
 class Expansion {
+  /** Of the variables that were replaced. */
+  readonly values = new Set<string>();
   readonly #environment: Environment;
   readonly #report: ReportVariable;
   readonly #path: PathPart[] = [];
@@ -56,6 +60,7 @@ class Expansion {
       if (name === undefined) return this.#refuse(written, NO_VARIABLE);
       // As in a shell, the default also stands for a variable that is empty.
       const found = this.#environment[name];
+      if (found) this.values.add(found);
       if (fallback !== undefined) return found || fallback;
       return (
         found ??

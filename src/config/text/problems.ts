@@ -35,8 +35,16 @@ export class Problems {
   /** The secrets within parts of the sources. */
   readonly #secrets = new WeakMap<object, SecretIndex>();
 
+  /** What no message shows; undefined: nothing. */
+  #hidden: SecretIndex | undefined;
+
   constructor(sources: readonly Source[]) {
     this.#sources = sources;
+  }
+
+  /** Hides texts in all further messages. */
+  hide(texts: readonly string[]): void {
+    this.#hidden = texts.length === 0 ? undefined : new SecretIndex(texts);
   }
 
   /** Sets the texts in which the following errors are located, the last one first. */
@@ -113,7 +121,7 @@ export class Problems {
    * Hides secrets that a message quotes from its value or nearby values, so that checks need not know which values are secret.
    */
   #withoutSecrets(path: Path, message: string, aspect: Aspect): string {
-    let shown = message;
+    let shown = this.#hidden?.hide(message) ?? message;
     for (const [index, { value }] of this.#sources.entries()) {
       const own = ownPath(this.#sources, index, path);
       if (own === undefined) continue;

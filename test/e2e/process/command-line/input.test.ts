@@ -90,6 +90,22 @@ t.test('--expand-env replaces variables in values, and reports those that are no
   t.equal(literal.code, 0, 'without the option they are text');
 });
 
+t.test('messages do not show what long variables hold', async (t) => {
+  const wrapper = ['env', 'TOKEN=s3cret-%-token', 'PORT=none'];
+  const text = `{admin: {address: {socket_address: {address: 127.0.0.1, port_value: "${variable('PORT')}"}}}, stats_flush_interval: "${variable('TOKEN')}"}`;
+  const { code, stderr, stdout } = await runBaton(t, {
+    args: ['--expand-env', '--mode', 'validate', '--format', 'json', '--config-yaml', text],
+    wrapper,
+  });
+  t.equal(code, 1);
+  t.notMatch(stderr + stdout, 's3cret');
+  const { errors } = JSON.parse(stdout);
+  t.match(errors, [
+    { path: /port_value/, message: /none/ },
+    { path: 'stats_flush_interval', message: /redacted/ },
+  ]);
+});
+
 t.test('--format json prints one object for programs', async (t) => {
   const file = join(directory, 'report.yaml');
   writeFileSync(file, 'node:\n  idd: x\nstats_flush_interval: 1\n');
