@@ -7,6 +7,9 @@ import type { RouteMatch } from '../../src/config/generated/api.js';
 import { PathRule } from '../../src/http/routing/matching/path-rule.js';
 import { requestHead } from '../http/routing/heads.js';
 
+/** Prefixes of this length take no other route: see MAX_PREFIX. */
+const LONG = `/${'a'.repeat(5000)}`;
+
 /** Returns the pairs of hidden and hiding route. */
 function hidden(...matches: RouteMatch[]): [number, number][] {
   return Array.from(unreachableRoutes(matches.map((match) => ({ match }))), ({ index, taker }) => [index, taker]);
@@ -27,6 +30,8 @@ t.test('a route behind one that takes its requests', async (t) => {
     [true, { path: '/a' }, { path: '/a' }],
     [true, { safe_regex: { regex: 'x' } }, { safe_regex: { regex: 'x' }, ...header }],
     [true, { prefix: '/1' }, { prefix: '/12', case_sensitive: false }],
+    [true, { prefix: '/' }, { prefix: LONG }],
+    [false, { prefix: LONG }, { prefix: `${LONG}b` }],
     [false, { prefix: '/', ...header }, { prefix: '/a' }],
     [false, { prefix: '/a' }, { prefix: '/' }],
     [false, { prefix: '/a' }, { prefix: '/ab', case_sensitive: false }],

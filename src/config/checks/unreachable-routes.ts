@@ -11,7 +11,7 @@ export interface UnreachableRoute {
 
 /**
  * Compares paths only: a route takes all requests of its path if it has no other condition. Finds what is certain, in time
- * proportional to the length of the paths.
+ * proportional to the number of routes.
  */
 export function* unreachableRoutes(routes: readonly (Route | undefined)[]): Generator<UnreachableRoute> {
   const taken = new TakenPaths();
@@ -63,6 +63,7 @@ class Literals {
   readonly #separated = new Map<string, number>();
 
   add({ path, path_separated_prefix: separated, prefix }: RouteMatch, index: number): void {
+    if ((prefix ?? separated ?? '').length > MAX_PREFIX) return;
     // No path that is compared has a query.
     if (prefix !== undefined && !/[?#]/.test(prefix)) note(this.#prefixes, prefix, index);
     else if (path !== undefined) note(this.#paths, path, index);
@@ -78,7 +79,7 @@ class Literals {
     const { path, prefix } = match;
     const literal = literalOf(match);
     if (literal === '') return prefix === undefined ? undefined : this.takerOfAny();
-    for (let length = 0; length <= literal.length; length++) {
+    for (let length = 0; length <= Math.min(literal.length, MAX_PREFIX); length++) {
       const start = literal.slice(0, length);
       const taker = this.#prefixes.get(start);
       if (taker !== undefined) return taker;
@@ -90,6 +91,9 @@ class Literals {
     return path === undefined ? undefined : this.#paths.get(path);
   }
 }
+
+/** Longer prefixes take nothing here: each length of a literal is looked up. */
+const MAX_PREFIX = 1024;
 
 function literalOf({ path, path_separated_prefix: separated, prefix }: RouteMatch): string {
   return prefix ?? path ?? separated ?? '';
