@@ -28,6 +28,30 @@ async function requests(port: number, count: number): Promise<void> {
   for (let i = 0; i < count; i++) await httpRequest(port);
 }
 
+t.test('stats of virtual clusters and routes continue', async (t) => {
+  const upstream = await startUpstream(t, (_request, response) => void response.end());
+  const virtual_clusters = [{ name: 'posts', headers: [{ name: ':method', string_match: { exact: 'POST' } }] }];
+  const routes = [{ match: { prefix: '/' }, stat_prefix: 'all', route: { cluster: 'host' } }];
+  const route_config = { name: 'r', virtual_hosts: [{ name: 'v', domains: ['*'], virtual_clusters, routes }] };
+  const config = bootstrap({
+    listeners: [httpListener('web', 0, { route_config })],
+    clusters: [staticCluster('host', upstream.port)],
+  });
+  const line = new EpochLine(t);
+  const parent = await line.start(0, { config, args: LONG });
+  const port = await parent.listenerPort('web');
+  await requests(port, 3);
+  await httpRequest(port, '/', { method: 'POST' });
+  await parent.waitForStat('vhost.v.route.all.upstream_rq_200', 4);
+  const child = await line.start(1, { config, args: LONG });
+  await child.waitForStats({
+    'vhost.v.route.all.upstream_rq_total': 4,
+    'vhost.v.route.all.upstream_rq_200': 4,
+    'vhost.v.vcluster.posts.upstream_rq_total': 1,
+    'vhost.v.vcluster.other.upstream_rq_total': 3,
+  });
+});
+
 t.test(
   "counters continue from the parent's values, with its last requests; gauges are summed while it lives",
   async (t) => {

@@ -189,6 +189,33 @@ besideEnvoy('updated routes have the stats that they name, and only these', asyn
   await inFlight;
 });
 
+besideEnvoy('routes of scopes have stats too', async (t, program) => {
+  const scope = (name: string) => {
+    const virtual_clusters = [{ name: 'c', headers: [{ name: 'x', present_match: true }] }];
+    const routes = [{ match: { prefix: '/' }, stat_prefix: 'all', route: { cluster: 'host' } }];
+    const hosts = [{ name: `v-${name}`, domains: ['*'], virtual_clusters, routes }];
+    return { name, key: { fragments: [{ string_key: name }] }, route_configuration: routeConfig(hosts, { name }) };
+  };
+  const scoped_routes = {
+    name: 'scopes',
+    scope_key_builder: { fragments: [{ header_value_extractor: { name: 'scope', index: 0 } }] },
+    scoped_route_configurations_list: { scoped_route_configurations: [scope('a'), scope('b')] },
+  };
+  const { baton, get } = await startProxy(t, {
+    ...program,
+    listeners: { all: { scoped_routes } },
+    clusters: [staticCluster('host', await startHost(t))],
+  });
+  await get('/', { headers: { scope: 'a', x: '1' } });
+  await get('/', { headers: { scope: 'b' } });
+  await baton.waitForStats({
+    'vhost.v-a.vcluster.c.upstream_rq_total': 1,
+    'vhost.v-a.route.all.upstream_rq_total': 1,
+    'vhost.v-b.vcluster.c.upstream_rq_total': 0,
+    'vhost.v-b.vcluster.other.upstream_rq_total': 1,
+  });
+});
+
 t.test('a virtual cluster without headers, or with an invalid one, is refused', async (t) => {
   for (const [cluster, text] of [
     [{ name: 'a' }, 'virtual_clusters[0].headers: a virtual cluster needs headers'],
