@@ -31,7 +31,9 @@ export interface Explanation {
 
 export interface ExplainedHttp {
   readonly filters: readonly ExplainedFilter[];
-  /** Undefined while the routes have not arrived, or if no scope has the key of the request. */
+  /** Set if the connection manager answers before it looks for a route. */
+  readonly refusal?: ExplainedAction;
+  /** Undefined with `refusal`, while the routes have not arrived, and if no scope has the key of the request. */
   readonly routes?: ExplainedRoutes;
 }
 
@@ -52,6 +54,7 @@ export interface ExplainedRoutes {
 
 export type ExplainedAction =
   | { readonly kind: 'not found' }
+  | { readonly kind: 'answer before routing'; readonly status: number; readonly details: string }
   | { readonly kind: 'redirect'; readonly status: number; readonly location: string }
   | { readonly kind: 'direct response'; readonly status: number }
   | {

@@ -1,19 +1,26 @@
 // Runs a route test: finds the route of its request, and compares what the test expects.
 
+import { isDeepStrictEqual } from 'node:util';
 import { StreamInfo } from '../../access-log/stream/stream-info.js';
 import { BatonError, messageOf } from '../../common/errors/errors.js';
 import { headerKey } from '../../common/text/header-names.js';
 import type {
   HeaderMatcher,
+  HeaderValue,
   RouteTest,
   RouteTest_Expectation,
   RouteTest_Input,
   VirtualHost,
 } from '../../config/generated/api.js';
-import { byteText } from '../../http/headers/byte-text.js';
 import { type HeaderBlock, headerBlocks } from '../../http/headers/header-block.js';
 import { type Route, RouteKind } from '../../http/routing/actions/route.js';
-import { type DescribedRequest, requestHead } from '../../http/routing/explanation/request-head.js';
+import { arrive } from '../../http/routing/explanation/arrival.js';
+import {
+  addHeaders,
+  type DescribedRequest,
+  memoryOfRequest,
+  requestHead,
+} from '../../http/routing/explanation/request-head.js';
 import {
   builtRoute,
   type Circumstances,
@@ -21,7 +28,6 @@ import {
   type RouteExplanation,
 } from '../../http/routing/explanation/route-explanation.js';
 import { compileHeaderRules, matchesAll } from '../../http/routing/matching/header-rule.js';
-import { Memory } from '../../io/memory.js';
 import type { ListenerRoutes } from './route-configurations.js';
 
 export interface RouteTestResult {
@@ -32,16 +38,19 @@ export interface RouteTestResult {
   readonly explanation: readonly string[];
 }
 
-/** Each test has its own memory: pages are used when they are touched. */
-const MEMORY = { receiveBytes: 0, scratchBytes: 1024 * 1024, arenaBytes: 16 * 1024 * 1024 };
-
 export function runRouteTest(test: RouteTest, candidates: readonly ListenerRoutes[]): RouteTestResult {
   const name = test.test_name ?? '';
   try {
-    const { routes } = choose(test, candidates);
-    const memory = new Memory(MEMORY);
+    const { local, manager, routes } = choose(test, candidates);
     const input = test.input ?? {};
-    const head = requestHead(requestOf(input), memory);
+    const head = requestHead(requestOf(input), memoryOfRequest());
+    const answer = arrive(manager, head, local);
+    if (answer !== undefined)
+      return {
+        name,
+        mistakes: [`it gets no route: the answer is ${answer.status} (${answer.details})`],
+        explanation: [],
+      };
     const circumstances = { randomValue: BigInt(input.random_value ?? 0), fraction: input.runtime ?? '' };
     const explanation = explainRoute(routes, head, circumstances);
     const virtualCluster = virtualClusterOf(explanation.virtualHost, head);
@@ -61,7 +70,11 @@ function choose(
 ): ListenerRoutes {
   const isMeant = (each: ListenerRoutes) =>
     (listener === '' || each.listener === listener) && (name === '' || each.routes.name === name);
-  const [found, ...others] = candidates.filter(isMeant);
+  const [found, ...rest] = candidates.filter(isMeant);
+  // Filter chains of one listener, for HTTP and HTTPS, often have the same routes.
+  const others = rest.filter(
+    (each) => each.listener !== found?.listener || !isDeepStrictEqual(each.routes, found.routes),
+  );
   const shown = candidates.map((each) => `'${each.routes.name ?? ''}' of listener '${each.listener}'`).join(', ');
   const refuse = (what: string) => new BatonError('CONFIG_INVALID', `${what}; there are ${shown || 'none'}`);
   if (found === undefined) throw refuse('no route configuration has these names');
@@ -77,9 +90,12 @@ function requestOf({
   path = '',
   ssl,
 }: RouteTest_Input): DescribedRequest {
-  const added = headers.map(({ key = '', value = '' }) => [key, value] as const);
   const scheme = ['x-forwarded-proto', ssl === true ? 'https' : 'http'] as const;
-  return { authority, method, path, headers: [scheme, ...(internal === true ? [INTERNAL] : []), ...added] };
+  return { authority, method, path, headers: [scheme, ...(internal === true ? [INTERNAL] : []), ...pairsOf(headers)] };
+}
+
+function pairsOf(headers: readonly HeaderValue[] = []): DescribedRequest['headers'] {
+  return headers.map(({ key = '', value = '' }) => [key, value]);
 }
 
 const INTERNAL = ['x-envoy-internal', 'true'] as const;
@@ -155,8 +171,7 @@ class Found {
     const { memory } = this.#request;
     const head = headerBlocks(memory).take();
     head.setStatus(this.status || 200);
-    for (const { key = '', value = '' } of this.#input.additional_response_headers ?? [])
-      head.add(headerKey(key.toLowerCase()), byteText(value));
+    addHeaders(head, pairsOf(this.#input.additional_response_headers));
     this.#route?.finalizeResponse(head, new StreamInfo());
     return head;
   }
@@ -179,9 +194,10 @@ function textOf(head: HeaderBlock, name: string): string {
   return Buffer.from(bytes ?? '', 'latin1').toString();
 }
 
-function* linesOf({ domain, tried, virtualHost }: RouteExplanation): Generator<string> {
+function* linesOf({ becomesHttps, domain, tried, virtualHost }: RouteExplanation): Generator<string> {
   if (virtualHost === undefined) return yield 'no virtual host has a domain for this authority';
   yield `virtual host '${virtualHost.name}', by the domain '${domain}'`;
+  if (becomesHttps) yield 'its require_tls redirects the request to HTTPS';
   for (const { failed, index, name } of tried) {
     const route = name === '' ? `route ${index}` : `route ${index} '${name}'`;
     yield failed === undefined ? `${route} is taken` : `${route} does not match: ${failed}`;

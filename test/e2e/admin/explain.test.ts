@@ -11,6 +11,7 @@ import {
   startEchoUpstream,
   staticCluster,
 } from '../harness/index.js';
+import { answering } from '../http/proxy.js';
 
 const ROUTES = {
   name: 'main',
@@ -121,6 +122,9 @@ t.test('it follows a request from the listener to the hosts', async (t) => {
     ['listener=nope', "unknown listener 'nope'; there are web"],
     ['method=G%20T', "invalid method 'G T'"],
     ['path=a', "invalid path 'a'"],
+    ['path=/a%20b', 'invalid value of a path'],
+    ['authority=a%0ab', 'invalid value of host'],
+    ['header=content-length:1&header=content-length:2', 'one content-length'],
     ['header=x', "invalid header 'x'"],
     ['header=x%20y:z', "invalid header 'x y:z'"],
     ['header=x:a%0d%0ay', 'invalid header'],
@@ -130,6 +134,52 @@ t.test('it follows a request from the listener to the hosts', async (t) => {
     t.match((await explain(query, 400))['text'], text);
   }
   t.equal((await baton.admin('/explain', { method: 'POST' })).status, 200);
+});
+
+t.test('it normalizes path and authority as the connection manager does', async (t) => {
+  const route_config = {
+    name: 'main',
+    virtual_hosts: [
+      {
+        name: 'a',
+        domains: ['a.example'],
+        require_tls: 'EXTERNAL_ONLY',
+        routes: [answering({ path: '/b/d' }, 'found')],
+      },
+    ],
+  };
+  const web = httpListener('web', 0, {
+    ...{ route_config, normalize_path: true, merge_slashes: true, strip_matching_host_port: true },
+    path_with_escaped_slashes_action: 'REJECT_REQUEST',
+    strip_trailing_host_dot: true,
+    early_header_mutation_extensions: [
+      {
+        name: 'early',
+        typed_config: {
+          '@type': 'type.googleapis.com/envoy.extensions.http.early_header_mutation.header_mutation.v3.HeaderMutation',
+          mutations: [{ append: { header: { key: 'x-early', value: '1' } } }],
+        },
+      },
+    ],
+  });
+  const baton = await startBaton(t, { config: bootstrap({ listeners: [web], clusters: [] }) });
+  const port = await baton.listenerPort('web');
+  const explain = async (query: string) => JSON.parse((await baton.admin(`/explain?${query}`)).body).explanations[0];
+  t.match(await explain(`tls&authority=a.example.:${port}&path=//b/c/../d`), {
+    virtual_host: { name: 'a' },
+    routes: [{ index: 0, taken: true }],
+    action: { kind: 'direct response', status: 200 },
+  });
+  t.match(await explain('authority=a.example&path=/b/d'), {
+    virtual_host: { name: 'a' },
+    routes: [],
+    action: { kind: 'redirect', status: 301, location: 'https://a.example/b/d' },
+  });
+  const refused = await explain('tls&authority=a.example&path=/b%252Fd');
+  t.match(refused, { route_config: null, action: { kind: 'answer before routing', status: 400 } });
+  const headers = { host: `a.example.:${port}`, 'x-forwarded-proto': 'https' };
+  t.match(await httpRequest(port, '//b/c/../d', { headers }), { status: 200, body: 'found' }, 'a request goes there');
+  t.match(await httpRequest(port, '/b%2Fd', { headers }), { status: 400 });
 });
 
 t.test('it selects the listener and the filter chain as connections do', async (t) => {

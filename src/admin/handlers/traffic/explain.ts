@@ -88,6 +88,7 @@ function jsonOf({ filterChain, http, listener }: Explanation): JsonObject {
       })),
       route_config: routes?.name ?? null,
     }),
+    ...(http?.refusal && { action: actionJson(http.refusal) }),
     ...(routes && {
       virtual_host: routes.virtualHost ? { ...routes.virtualHost } : null,
       routes: routes.tried.map(({ failed, index, name }) => ({

@@ -18,15 +18,9 @@ export interface RouteChoice<C> {
 /** weighted_clusters: one route for each cluster, chosen in proportion to the weights. Runtime may override each weight. */
 export class WeightedChoice<C> implements RouteChoice<C> {
   readonly #routes: Route<C>[] = [];
-  readonly #runtime: Runtime;
-  readonly #weights: readonly RuntimeInteger[];
-  readonly #configured: readonly number[];
+  readonly #weights: ClusterWeights;
   /** The field with the random number of a request; undefined: none. */
   readonly #header: HeaderKey | undefined;
-  /** Running sums of the weights, as of #version of runtime. */
-  #sums: readonly number[] = [];
-  #total = 0;
-  #version = -1;
 
   /** @throws BatonError when the weights are invalid; `where` is the path of the message in the configuration. */
   constructor(
@@ -36,19 +30,14 @@ export class WeightedChoice<C> implements RouteChoice<C> {
     make: (weight: WeightedCluster_ClusterWeight, where: string) => Route<C>,
   ) {
     const clusters = config.clusters ?? [];
-    this.#runtime = runtime;
-    this.#configured = clusters.map(({ weight }) => weight ?? 0);
-    this.#header = config.header_name ? headerKey(config.header_name) : undefined;
-    const prefix = config.runtime_key_prefix;
-    this.#weights = clusters.map(({ name, weight }) =>
-      runtime.integer(prefix ? `${prefix}.${name}` : undefined, weight ?? 0),
-    );
+    this.#weights = new ClusterWeights(config, runtime);
+    this.#header = numberHeader(config);
     clusters.forEach((weight, index) => {
       const at = `${where}.clusters[${index}]`;
       if (!weight.name) throw new BatonError('CONFIG_INVALID', 'it needs the name of a cluster', { where: at });
       this.#routes.push(make(weight, at));
     });
-    const total = this.#configured.reduce((sum, weight) => sum + weight, 0);
+    const total = clusters.reduce((sum, { weight = 0 }) => sum + weight, 0);
     if (total === 0 || total > MAX_TOTAL_WEIGHT) {
       const message = `the weights of the clusters add up to ${total}`;
       throw new BatonError('CONFIG_INVALID', message, {
@@ -59,12 +48,42 @@ export class WeightedChoice<C> implements RouteChoice<C> {
   }
 
   choose(headers: HeaderBlock, random: number): Route<C> {
-    if (this.#version !== this.#runtime.version) this.#update();
+    const { total } = this.#weights;
     const given = this.#header && givenNumber(headers, this.#header);
-    const point = given === undefined ? (mix(random) / TWO_TO_32) * this.#total : Number(given % BigInt(this.#total));
+    const point = given === undefined ? (mix(random) / TWO_TO_32) * total : Number(given % BigInt(total));
+    return this.#routes[this.#weights.indexAt(point)]!;
+  }
+}
+
+/** The weights of the clusters, each of which runtime may override. */
+export class ClusterWeights {
+  readonly #runtime: Runtime;
+  readonly #weights: readonly RuntimeInteger[];
+  readonly #configured: readonly number[];
+  /** Running sums of the weights, as of #version of runtime. */
+  #sums: readonly number[] = [];
+  #total = 0;
+  #version = -1;
+
+  constructor({ clusters = [], runtime_key_prefix: prefix }: WeightedCluster, runtime: Runtime) {
+    this.#runtime = runtime;
+    this.#configured = clusters.map(({ weight }) => weight ?? 0);
+    this.#weights = clusters.map(({ name, weight }) =>
+      runtime.integer(prefix ? `${prefix}.${name}` : undefined, weight ?? 0),
+    );
+  }
+
+  /** The current sum. Read it before indexAt(). */
+  get total(): number {
+    if (this.#version !== this.#runtime.version) this.#update();
+    return this.#total;
+  }
+
+  /** Returns the cluster at a point from 0 to the sum, by index. */
+  indexAt(point: number): number {
     const sums = this.#sums;
-    for (let i = 0; i < sums.length; i++) if (point < sums[i]!) return this.#routes[i]!;
-    return this.#routes[this.#routes.length - 1]!;
+    for (let i = 0; i < sums.length; i++) if (point < sums[i]!) return i;
+    return sums.length - 1;
   }
 
   /** Reads the weights from runtime. If their sum is 0, the configured weights apply. */
@@ -104,8 +123,13 @@ const TWO_TO_32 = 2 ** 32;
 const TWO_TO_64 = 2n ** 64n;
 const MAX_TOTAL_WEIGHT = TWO_TO_32 - 1;
 
+/** Returns the header with the number of a request; undefined: it is random. */
+export function numberHeader({ header_name: name }: WeightedCluster): HeaderKey | undefined {
+  return name ? headerKey(name) : undefined;
+}
+
 /** Returns the number that a header field has; undefined unless there is one field with an unsigned 64-bit number. */
-function givenNumber(headers: HeaderBlock, key: HeaderKey): bigint | undefined {
+export function givenNumber(headers: HeaderBlock, key: HeaderKey): bigint | undefined {
   const index = headers.find(key);
   if (index < 0 || headers.find(key, index + 1) >= 0) return undefined;
   const text = headers.value(index).trim();

@@ -6,11 +6,12 @@ import type { Route, RouteConfiguration, RouteMatch, VirtualHost } from '../../.
 import type { ConnectionSecurity } from '../../../io/tls/connection-security.js';
 import { Runtime } from '../../../runtime/runtime.js';
 import { type HeaderBlock, Method } from '../../headers/header-block.js';
+import { ClusterWeights, givenNumber, numberHeader } from '../actions/cluster-choice.js';
 import type { Route as BuiltRoute } from '../actions/route.js';
 import { PathRule } from '../matching/path-rule.js';
 import { DomainTable } from '../tables/domain-table.js';
 import { RouteConditions } from '../tables/route-entry.js';
-import { buildRouteTableInSteps, hostOf } from '../tables/route-table.js';
+import { buildRouteTableInSteps, hostOf, mustBecomeHttps } from '../tables/route-table.js';
 
 /** What decides besides the head of the request. */
 export interface Circumstances {
@@ -38,6 +39,8 @@ export interface RouteExplanation {
   readonly virtualHost: VirtualHost | undefined;
   /** The domain of the virtual host that fits. */
   readonly domain: string;
+  /** The virtual host redirects the request to HTTPS, and tries no route. */
+  readonly becomesHttps: boolean;
   /** The routes up to the one that is taken, or all. */
   readonly tried: readonly RouteVerdict[];
   /** Undefined if none fits. */
@@ -60,16 +63,19 @@ export function* explainRouteInSteps(
   circumstances: Circumstances,
 ): Generator<void, RouteExplanation> {
   const found = yield* virtualHostOf(config, head);
-  if (found === undefined) return { virtualHost: undefined, domain: '', tried: [], taken: undefined };
-  const { domain, host: virtualHost } = found;
   const tried: RouteVerdict[] = [];
+  if (found === undefined) return { virtualHost: undefined, domain: '', becomesHttps: false, tried, taken: undefined };
+  const { domain, host: virtualHost } = found;
+  const becomesHttps = mustBecomeHttps(virtualHost.require_tls ?? 'NONE', head);
+  const host = { virtualHost, domain, becomesHttps, tried };
+  if (becomesHttps) return { ...host, taken: undefined };
   for (const [index, route] of (virtualHost.routes ?? []).entries()) {
     yield;
     const failed = failedCondition(route.match ?? {}, head, circumstances);
     tried.push({ index, name: route.name ?? '', failed });
-    if (failed === undefined) return { virtualHost, domain, tried, taken: route };
+    if (failed === undefined) return { ...host, taken: route };
   }
-  return { virtualHost, domain, tried, taken: undefined };
+  return { ...host, taken: undefined };
 }
 
 /**
@@ -80,12 +86,13 @@ export function builtRoute(
   config: RouteConfiguration,
   { taken, virtualHost }: RouteExplanation,
   head: HeaderBlock,
-  { randomValue, runtime, security }: Circumstances,
+  circumstances: Circumstances,
 ): BuiltRoute<string> | undefined {
   if (virtualHost === undefined) return undefined;
+  const { runtime, security } = circumstances;
   // Only the condition on the path stays, which a prefix_rewrite needs: the others are known to hold.
   const routes =
-    taken === undefined ? [] : [{ ...withOneCluster(taken, randomValue), match: pathPart(taken.match ?? {}) }];
+    taken === undefined ? [] : [{ ...withOneCluster(taken, head, circumstances), match: pathPart(taken.match ?? {}) }];
   const hosts = [{ ...virtualHost, domains: ['*'], routes }];
   const steps = buildRouteTableInSteps({ ...config, virtual_hosts: hosts }, (name) => name, {
     ...(runtime && { runtime }),
@@ -166,16 +173,23 @@ function isOfOtherKey({ runtime_fraction: fraction }: RouteMatch, key: string): 
 
 const BUCKETS: Readonly<Record<string, number>> = { HUNDRED: 100, TEN_THOUSAND: 10_000, MILLION: 1_000_000 };
 
-/** Leaves of weighted clusters only the one that `randomValue` selects. */
-function withOneCluster(route: Route, randomValue: bigint): Route {
+/** Leaves of weighted clusters only the one that the header with the request's number selects, or else `randomValue`. */
+function withOneCluster(
+  route: Route,
+  head: HeaderBlock,
+  { randomValue, runtime = new Runtime() }: Circumstances,
+): Route {
   const weighted = route.route?.weighted_clusters;
-  const clusters = weighted?.clusters ?? [];
-  const total = clusters.reduce((sum, { weight = 0 }) => sum + weight, 0);
-  if (weighted === undefined || total === 0) return route;
-  let point = Number(randomValue % BigInt(total));
-  const chosen = clusters.find(({ weight = 0 }) => (point -= weight) < 0)!;
+  if (weighted === undefined) return route;
+  const weights = new ClusterWeights(weighted, runtime);
+  const { total } = weights;
+  if (total === 0) return route;
+  const key = numberHeader(weighted);
+  const number = (key && givenNumber(head, key)) ?? randomValue;
+  const chosen = weighted.clusters![weights.indexAt(Number(number % BigInt(total)))]!;
   const { total_weight: _total, runtime_key_prefix: _prefix, ...rest } = weighted;
-  return { ...route, route: { ...route.route, weighted_clusters: { ...rest, clusters: [chosen] } } };
+  const only = { ...rest, clusters: [{ ...chosen, weight: 1 }] };
+  return { ...route, route: { ...route.route, weighted_clusters: only } };
 }
 
 /** Conditions are shown as they are configured. */

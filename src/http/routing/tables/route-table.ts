@@ -121,7 +121,7 @@ class VirtualHost<C> {
   }
 
   match(headers: HeaderBlock, random: number, security: ConnectionSecurity | undefined): Route<C> | undefined {
-    if (this.#requireTls !== 'NONE' && this.#mustBecomeHttps(headers)) return this.#httpsRedirect;
+    if (this.#requireTls !== 'NONE' && mustBecomeHttps(this.#requireTls, headers)) return this.#httpsRedirect;
     const { memory } = headers;
     const routes = this.#routes;
     for (let i = 0; i < routes.length; i++) {
@@ -130,15 +130,19 @@ class VirtualHost<C> {
     }
     return undefined;
   }
+}
 
-  /** Decides by x-forwarded-proto, which has the scheme of the client's connection to the first proxy. */
-  #mustBecomeHttps(headers: HeaderBlock): boolean {
-    const index = headers.findValue(FORWARDED_PROTO);
-    if (index >= 0 && isText(headers, index, 'https')) return false;
-    if (this.#requireTls === 'ALL') return true;
-    const internal = headers.findValue(ENVOY_INTERNAL);
-    return internal < 0 || !isText(headers, internal, 'true');
-  }
+/**
+ * Returns whether a virtual host redirects a request to HTTPS. Decides by x-forwarded-proto, which has the scheme of the client's
+ * connection to the first proxy.
+ */
+export function mustBecomeHttps(requireTls: VirtualHost_TlsRequirementType, headers: HeaderBlock): boolean {
+  if (requireTls === 'NONE') return false;
+  const index = headers.findValue(FORWARDED_PROTO);
+  if (index >= 0 && isText(headers, index, 'https')) return false;
+  if (requireTls === 'ALL') return true;
+  const internal = headers.findValue(ENVOY_INTERNAL);
+  return internal < 0 || !isText(headers, internal, 'true');
 }
 
 const HOST = knownHeader('host');

@@ -8,31 +8,37 @@ import { unpack } from '../../../config/schema/any.js';
 import { messageNameOf } from '../../../config/schema/message-name.js';
 import type { HeaderBlock } from '../../../http/headers/header-block.js';
 import { type Route, RouteKind } from '../../../http/routing/actions/route.js';
-import { requestHead } from '../../../http/routing/explanation/request-head.js';
+import { arrive } from '../../../http/routing/explanation/arrival.js';
+import { memoryOfRequest, requestHead } from '../../../http/routing/explanation/request-head.js';
 import {
   builtRoute,
   explainRouteInSteps,
   type RouteExplanation,
 } from '../../../http/routing/explanation/route-explanation.js';
-import { Memory } from '../../../io/memory.js';
 import { healthFlagsText } from '../../../upstream/hosts/health-flags.js';
+import type { PrimaryCluster } from '../../clusters/version/primary-cluster.js';
 import type { RunningConfiguration } from '../../running/running-configuration.js';
 import { routesOf } from './manager-routes.js';
 
-/** Of one request: pages are used when they are touched. */
-const MEMORY = { receiveBytes: 0, scratchBytes: 1024 * 1024, arenaBytes: 16 * 1024 * 1024 };
-
+/** `local`: the address of the listener. */
 export function* explainHttp(
   running: RunningConfiguration,
   manager: HttpConnectionManager,
   question: ExplainQuestion,
+  local: string,
 ): Generator<void, ExplainedHttp> {
   const scheme = ['x-forwarded-proto', question.isTls ? 'https' : 'http'] as const;
   const { headers, ...request } = question.request;
-  const head = requestHead({ ...request, headers: [scheme, ...headers] }, new Memory(MEMORY));
+  const head = requestHead({ ...request, headers: [scheme, ...headers] }, memoryOfRequest());
+  const { runtime } = running.runtime;
+  const answer = arrive(manager, head, local, runtime);
+  if (answer !== undefined) {
+    const { details, status } = answer;
+    return { filters: filtersOf(manager, [{}]), refusal: { kind: 'answer before routing', status, details } };
+  }
   const config = routesOf(running, manager, head);
   if (config === undefined) return { filters: filtersOf(manager, [{}]) };
-  const circumstances = { randomValue: question.randomValue, runtime: running.runtime.runtime };
+  const circumstances = { randomValue: question.randomValue, runtime };
   const explanation = yield* explainRouteInSteps(config, head, circumstances);
   const { domain, taken, tried, virtualHost } = explanation;
   const route = builtRoute(config, explanation, head, circumstances);
@@ -90,7 +96,7 @@ function actionOf(
     kind: 'forward',
     cluster: route.clusterName,
     missingStatus: route.clusterNotFoundStatus,
-    policy: cluster?.config.lb_policy ?? 'ROUND_ROBIN',
+    policy: cluster === undefined ? '' : policyOf(cluster),
     hosts:
       cluster &&
       Array.from(cluster.hosts, ({ address, endpoint, healthFlags }) => ({
@@ -102,6 +108,12 @@ function actionOf(
     authority: text(head.get(HOST) ?? ''),
     path: text(head.pathText()),
   };
+}
+
+/** Returns lb_policy, or the name of the policy in its place. */
+function policyOf({ config, spec }: PrimaryCluster): string {
+  if (config.load_balancing_policy !== undefined) return spec.loadBalancer.policy;
+  return config.lb_policy ?? 'ROUND_ROBIN';
 }
 
 const HOST = headerKey('host');

@@ -37,7 +37,7 @@ function* explainOn(
   for (const { typed_config } of filters) {
     const manager = ownManager(typed_config);
     if (manager === undefined) continue;
-    const http: ExplainedHttp = yield* explainHttp(running, manager, question);
+    const http: ExplainedHttp = yield* explainHttp(running, manager, question, found.listener.address);
     return { ...found, filterChain, http };
   }
   return { ...found, filterChain };

@@ -130,6 +130,18 @@ t.test('tests that cannot be run are named', async (t) => {
   for (const [test, mistake] of [
     [{ test_name: 'x', input, validate: {} }, /it expects nothing, so the test cannot fail/],
     [
+      { test_name: 'x', input: request('no-slash'), validate: { cluster_name: '' } },
+      /invalid value of a path: "no-slash"/,
+    ],
+    [
+      { test_name: 'x', input: request('/', { method: 'G T' }), validate: { cluster_name: '' } },
+      /invalid value of a method: "G T"/,
+    ],
+    [
+      { test_name: 'x', input: request('/', { authority: 'other' }), validate: { cluster_name: 'a' } },
+      /its require_tls redirects the request to HTTPS/,
+    ],
+    [
       { test_name: 'x', input, validate: { cluster_name: '' }, route_config: 'y' },
       /no route configuration has these names; there are 'shop' of listener 'web'/,
     ],
