@@ -87,9 +87,10 @@ export async function fuzzLogins(_scope: Scope, random: Random, durationMs: numb
   return `${inputs} inputs (${passed} callbacks); no defect`;
 }
 
-/** Returns the host that a browser connects to; one that is allowed for a URL that it refuses. */
+/** Returns the host that a browser connects to; one that is allowed for a URL with which it connects to none. */
 function browserHost(url: string): string {
-  return URL.canParse(url) ? new URL(url).hostname : 'a.test';
+  const { hostname, protocol } = URL.canParse(url) ? new URL(url) : { hostname: '', protocol: '' };
+  return /^https?:$/.test(protocol) ? hostname : 'a.test';
 }
 
 function attempt<T>(input: string, act: () => T): T {
