@@ -10,14 +10,27 @@ export interface AssertionRules {
   readonly audience: string;
 }
 
-/** Returns an assertion, or why there is none. `pem`: the private key. */
+/** The private key of a client. It is parsed once: that takes longer than a signature, and any client can cause one. */
+export class ClientKey {
+  #pem = '';
+  #key: KeyObject | undefined;
+
+  /** Returns the key in a PEM text; undefined if there is none. */
+  of(pem: string): KeyObject | undefined {
+    if (pem === this.#pem) return this.#key;
+    this.#pem = pem;
+    this.#key = keyOf(pem);
+    return this.#key;
+  }
+}
+
+/** Returns an assertion, or why there is none. */
 export function clientAssertion(
   clientId: string,
-  pem: string,
+  key: KeyObject | undefined,
   { algorithm, audience, lifetimeSeconds }: AssertionRules,
   nowSeconds: number,
 ): { readonly token: string } | { readonly failure: string } {
-  const key = keyOf(pem);
   if (key === undefined) return { failure: 'Failed to parse private key PEM for JWT signing' };
   const isRsa = algorithm.startsWith('RS');
   if (key.asymmetricKeyType !== (isRsa ? 'rsa' : 'ec')) {

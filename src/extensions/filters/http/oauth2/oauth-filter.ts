@@ -151,14 +151,14 @@ export class OAuthFilter implements HttpFilter, TokenCallEvents {
 
   /** `form` receives the client's secret, or its signed assertion. */
   #callEndpoint(form: (credential: string) => string): HeadersStatus {
-    const { clientSecret, context, rules } = this.#place;
+    const { clientKey, clientSecret, context, rules } = this.#place;
     const { calls } = context;
     if (calls.reference(rules.endpoint.cluster).current === undefined)
       return this.#fail('Token endpoint cluster not found');
     let credential = clientSecret?.value ?? '';
     if (rules.authType === 'PRIVATE_KEY_JWT') {
       const now = Math.floor(context.clock.realtimeMs / 1000);
-      const assertion = clientAssertion(rules.clientId, credential, rules.assertion, now);
+      const assertion = clientAssertion(rules.clientId, clientKey.of(credential), rules.assertion, now);
       if ('failure' in assertion) return this.#fail(`Failed to obtain client credential: ${assertion.failure}`);
       credential = assertion.token;
     }

@@ -3,6 +3,7 @@
 import type { OAuth2Config } from '../../../../config/generated/api.js';
 import type { GenericSecret, Memory, RuntimeFlag, WorkerContext } from '../../../sdk.js';
 import { CookieKeys, type Decrypted, type DecryptFailure } from './cipher.js';
+import { ClientKey } from './client-assertion.js';
 import { compileRules, type OAuthRules } from './rules.js';
 import type { OAuthStats } from './stats.js';
 import type { CallContext } from './token-call.js';
@@ -13,6 +14,7 @@ export class OAuthPlace {
   readonly context: CallContext & { readonly memory: Memory };
   /** Undefined: the client has none. */
   readonly clientSecret: GenericSecret | undefined;
+  readonly clientKey = new ClientKey();
   readonly #hmacSecret: GenericSecret;
   readonly #usesGcm: RuntimeFlag;
   readonly #allowsCbc: RuntimeFlag;
