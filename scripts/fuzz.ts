@@ -1,5 +1,5 @@
 // `npm run fuzz`: mutated traffic against a running server, TLS connections in both directions, TLS secrets of a management server,
-// first bytes of connections for listener filters, HTTP/2 connections to the codec, gRPC messages, JSON bodies, tokens, logins, trace contexts, redirects, the gRPC-JSON
+// first bytes of connections for listener filters, names of hosts, HTTP/2 connections to the codec, gRPC messages, JSON bodies, tokens, logins, trace contexts, redirects, the gRPC-JSON
 // transcoder, its admin port and the sockets of its hot restart, then mutated configurations, for a bounded time.
 //
 // Exits with status 1 if a worker died, an exception was caught, a stack trace was printed or a resource was leaked, and prints
@@ -12,6 +12,7 @@ import { fuzzConfigurations } from './fuzz/configurations.js';
 import { fuzzDnsQueries } from './fuzz/dns-queries.js';
 import { fuzzFirstBytes } from './fuzz/first-bytes.js';
 import { fuzzGrpc } from './fuzz/grpc.js';
+import { fuzzHostNames } from './fuzz/host-names.js';
 import { fuzzHttp2 } from './fuzz/http2.js';
 import { fuzzJsonBodies } from './fuzz/json-bodies.js';
 import { fuzzLogins } from './fuzz/logins.js';
@@ -29,7 +30,7 @@ const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           for how long, an equal part of it for each (default 60)
   --seed=N              repeats a run (default: another one each time)
-  --only=traffic|tls|secrets|first-bytes|dns-queries|http2|grpc|json-bodies|transcoder|tokens|logins|trace-contexts|redirects|admin|restart|configurations
+  --only=traffic|tls|secrets|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|logins|trace-contexts|redirects|admin|restart|configurations
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -48,6 +49,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
     { name: 'tls', fuzz: fuzzTls },
     { name: 'secrets', fuzz: fuzzSecrets },
     { name: 'first-bytes', fuzz: fuzzFirstBytes },
+    { name: 'host-names', fuzz: fuzzHostNames },
     { name: 'dns-queries', fuzz: fuzzDnsQueries },
     { name: 'http2', fuzz: fuzzHttp2 },
     { name: 'grpc', fuzz: fuzzGrpc },

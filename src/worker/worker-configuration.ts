@@ -64,7 +64,9 @@ export class WorkerConfiguration {
     this.#isReplacement = start.isReplacement;
     this.#inflated = scopes.find(`thread_local_cluster_manager.worker_${start.index}.`, ThreadLocalClusterManagerStats);
     this.#clusters = new ClusterManager(thread);
-    ports.port(REQUESTED_HOSTS_PORT).onState = (refusal) => this.#clusters.hostRefused(refusal as HostRefusal);
+    ports.port(REQUESTED_HOSTS_PORT).onState = (refusals) => {
+      for (const refusal of refusals as readonly HostRefusal[]) this.#clusters.hostRefused(refusal);
+    };
     this.#routeCounts = new RouteCountsSet(thread.stats, (prefix, layout) => scopes.find(prefix, layout));
     const tableThread = { clusters: this.#clusters, runtime: thread.runtime, routeCounts: this.#routeCounts };
     this.#routes = new RouteTables(tableThread, ports.port(ON_DEMAND_PORT));

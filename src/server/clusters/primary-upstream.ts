@@ -22,6 +22,7 @@ import type { PublishedClusters } from './cluster-changes.js';
 import { ClusterSet, type ClusterSetContext } from './cluster-set.js';
 import { EventFiles } from './event-files.js';
 import { PrimaryCheckThread } from './health-checks/primary-check-thread.js';
+import { HostRefusals } from './host-refusals.js';
 import { OutlierEventLog } from './outlier-event-log.js';
 import { PrimaryCalls } from './primary-calls.js';
 
@@ -126,11 +127,12 @@ export class PrimaryUpstream {
   }
 
   #createClusters(context: ClusterSetContext): ClusterSet {
+    const refusals = new HostRefusals((list) => this.#primary.ports.port(REQUESTED_HOSTS_PORT).publish(list));
     return new ClusterSet(context, {
       changed: (cluster) => this.calls.clusterChanged(cluster),
       removed: (name) => this.calls.clusterRemoved(name),
       publish: (changes) => this.#publish(changes),
-      refuseHost: (refusal) => this.#primary.ports.port(REQUESTED_HOSTS_PORT).publish(refusal),
+      refuseHost: (refusal) => refusals.add(refusal),
     });
   }
 

@@ -35,8 +35,10 @@ export interface DnsCacheContext {
 
 /** A user of the cache: a cluster whose hosts are its names. */
 export interface DnsCacheUser {
-  /** Called when a name has got an address or another one, or was removed. Must not throw. */
+  /** Called when a name has got an address or another one. Must not throw. */
   changed(): void;
+  /** Called when a name with an address was removed. Must not throw. */
+  removed(key: string): void;
   /** Called when a requested name has no address: see %RESPONSE_CODE_DETAILS% of Envoy. */
   failed(key: string, details: string): void;
   /** Returns whether requests have used the host since the last call. */
@@ -85,28 +87,32 @@ export class DnsCache {
     for (const { address, key } of this.#names.values()) if (address !== undefined) yield { key, address };
   }
 
-  /** Looks a name with port up, which becomes one of hosts(); otherwise the users learn that it has failed. */
-  request(key: string): void {
+  /**
+   * Looks a name with port up, which becomes one of hosts(); otherwise the users learn that it has failed. Returns whether it has an address
+   * already.
+   */
+  request(key: string): boolean {
     const known = this.#names.get(key);
     if (known !== undefined) {
       known.usedMs = this.#context.now();
       if (known.address === undefined && !known.isResolving) this.#fail(known);
-      return;
+      return known.address !== undefined;
     }
     if (key.length > MAX_KEY) {
       for (const user of this.#users) user.failed(key, detailsOf(MALFORMED));
-      return;
+      return false;
     }
     if (this.#names.size >= this.#spec.maxHosts) {
       this.#context.count('host_overflow');
       for (const user of this.#users) user.failed(key, OVERFLOW);
-      return;
+      return false;
     }
     const name = new CachedName(key, this.#context.now(), (due) => this.#due(due));
     this.#names.set(key, name);
     this.#context.count('host_added');
     this.#context.sized(this.#names.size);
     void this.#resolve(name);
+    return false;
   }
 
   async #resolve(name: CachedName): Promise<void> {
@@ -124,7 +130,14 @@ export class DnsCache {
     else name.details = detailsOf(result);
     if (name.address === undefined) this.#fail(name);
     if (name.address === undefined && this.#spec.forgetsFailures) return this.#forget(name);
-    this.#context.timers.reschedule(name.timer, this.#delayAfter(name, result));
+    name.dueMs = this.#context.now() + this.#delayAfter(name, result);
+    this.#schedule(name);
+  }
+
+  /** However long an answer is valid, the name is removed when it has not been used for the host TTL. */
+  #schedule({ dueMs, timer, usedMs }: CachedName): void {
+    const unusedMs = usedMs + this.#spec.hostTtlMs + 1;
+    this.#context.timers.reschedule(timer, Math.min(dueMs, unusedMs) - this.#context.now());
   }
 
   #lookUp(name: CachedName): Promise<DnsResult> {
@@ -161,11 +174,12 @@ export class DnsCache {
     return intervalMs * (0.5 + 0.5 * this.#context.random.fraction());
   }
 
-  /** Called when a name is due to be resolved again. */
+  /** Called when a name is due to be resolved again, or may be unused. */
   #due(name: CachedName): void {
     const now = this.#context.now();
     for (const user of this.#users) if (user.isUsed(name.key)) name.usedMs = now;
     if (now - name.usedMs > this.#spec.hostTtlMs) return this.#forget(name);
+    if (now < name.dueMs) return this.#schedule(name);
     void this.#resolve(name);
   }
 
@@ -174,7 +188,7 @@ export class DnsCache {
     this.#names.delete(name.key);
     this.#context.count('host_removed');
     this.#context.sized(this.#names.size);
-    if (name.address !== undefined) for (const user of this.#users) user.changed();
+    if (name.address !== undefined) for (const user of this.#users) user.removed(name.key);
   }
 }
 
@@ -200,6 +214,8 @@ class CachedName {
   readonly port: number;
   readonly timer: Timer<CachedName>;
   usedMs: number;
+  /** When it will be resolved again. */
+  dueMs = 0;
   /** Undefined: it has none. */
   address: Address | undefined = undefined;
   isResolving = false;

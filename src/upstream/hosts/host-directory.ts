@@ -55,6 +55,11 @@ export class HostDirectory {
     return this.#hosts;
   }
 
+  /** Returns the host with this key (keyOf()); undefined: it is not in the last update. */
+  find(key: string): KnownHost | undefined {
+    return this.#byKey.get(key);
+  }
+
   /** Returns the column healthySinceMs of the encoded hosts. */
   healthTimes(): Float64Array {
     return Float64Array.from(this.#hosts, ({ healthySinceMs }) => healthySinceMs);

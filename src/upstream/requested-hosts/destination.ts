@@ -4,7 +4,14 @@ import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { Cluster, Json, Struct } from '../../config/generated/api.js';
 import type { HeaderBlock } from '../../http/headers/header-block.js';
 import { type HeaderReader, headerReader } from '../../http/routing/matching/header-reader.js';
-import { AddressKind, addressText, parseAddress } from '../../io/addresses/address.js';
+import {
+  type Address,
+  AddressKind,
+  addressOfSockaddr,
+  addressText,
+  encodeAddress,
+  parseAddress,
+} from '../../io/addresses/address.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
 
 /** Envoy's default of http_header_name. */
@@ -104,11 +111,21 @@ export class AddressReader implements DestinationReader {
   }
 
   #parse(text: string): string | undefined {
-    const address = parseAddress(text);
-    if (address !== undefined && address.kind !== AddressKind.Unix) return addressText(address);
-    this.#invalid();
-    return undefined;
+    const address = destinationAddress(text);
+    if (address === undefined) this.#invalid();
+    return address && addressText(address);
   }
+}
+
+/**
+ * Returns the IP address with port in a text; undefined: it is none. An IPv4-mapped one becomes IPv4, because threads find hosts by the text of
+ * their socket address.
+ */
+export function destinationAddress(text: string): Address | undefined {
+  const address = parseAddress(text);
+  return address === undefined || address.kind === AddressKind.Unix
+    ? undefined
+    : addressOfSockaddr(encodeAddress(address));
 }
 
 function memberOf(value: Json | undefined, key: string): Json | undefined {

@@ -24,6 +24,7 @@ import { StatsStore } from '../../../src/stats/store.js';
 import { TlsContexts } from '../../../src/tls/tls-contexts.js';
 import { DnsResolver } from '../../../src/upstream/dns/resolver.js';
 import { unpackCluster } from '../../../src/upstream/packed-cluster.js';
+import type { HostRefusal } from '../../../src/upstream/requested-hosts/host-request.js';
 import { SharedWordsOwner } from '../../../src/upstream/shared-words.js';
 import { FakeSources } from '../../xds/fake-sources.js';
 import { FakeChecks } from './fake-checks.js';
@@ -39,6 +40,7 @@ export class Clusters {
   readonly removed: string[] = [];
   readonly published: PublishedClusters[] = [];
   readonly outlierEvents: OutlierDetectionEvent[] = [];
+  readonly refusals: HostRefusal[] = [];
   readonly set: ClusterSet;
   readonly cds: ClusterDiscovery;
   readonly snapshots: Snapshots;
@@ -92,6 +94,7 @@ export class Clusters {
           this.calls?.clusterRemoved(name);
         },
         publish: (changes) => this.#publish(changes),
+        refuseHost: (refusal) => void this.refusals.push(refusal),
       },
     );
     this.cds = new ClusterDiscovery(this.set, store);

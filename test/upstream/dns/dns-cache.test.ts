@@ -35,9 +35,11 @@ function cacheOf(config: object = {}) {
       return answer === undefined ? new Promise(() => {}) : Promise.resolve(answer);
     },
   });
+  const changed = () =>
+    void events.push([...cache.hosts()].map(({ address, key }) => `${key}=${addressText(address)}`).join());
   cache.add({
-    changed: () =>
-      void events.push([...cache.hosts()].map(({ address, key }) => `${key}=${addressText(address)}`).join()),
+    changed,
+    removed: changed,
     failed: (key, details) => void events.push(`${key}: ${details}`),
     isUsed: () => used,
   });
@@ -87,6 +89,20 @@ t.test('an unused name is removed', async (t) => {
   await pass(5100);
   t.equal(counts['num_hosts'], 0);
   t.equal(events.at(-1), '');
+});
+
+t.test('an unused name is removed however long its answer is valid', async (t) => {
+  const { answers, cache, counts, pass, queries, use } = cacheOf({ host_ttl: '10s' });
+  answers.set('a.test', found('1.1.1.1', 2 ** 41));
+  cache.request('a.test:80');
+  await pass(0);
+  use(true);
+  await pass(10_100);
+  t.equal(counts['num_hosts'], 1);
+  use(false);
+  await pass(10_100);
+  t.equal(counts['num_hosts'], 0);
+  t.equal(queries.length, 1);
 });
 
 t.test('a query that takes too long fails', async (t) => {

@@ -38,8 +38,16 @@ export interface DiscoveryListener {
   onLooked(): void;
 }
 
+/**
+ * Pause between two publications of hosts that requests name, for each host: all threads get the whole list, and clients could occupy the
+ * primary with names.
+ */
+export const PAUSE_MS_PER_HOST = 0.05;
+
 export interface DiscoveryContext {
   readonly resolver: DnsResolver;
+  /** Monotonic milliseconds. */
+  readonly now: () => number;
   readonly timers: Timers;
   readonly random: Random;
   /** The cache of a dynamic forward proxy. */

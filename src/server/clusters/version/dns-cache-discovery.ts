@@ -1,12 +1,13 @@
 // The hosts of a dynamic forward proxy: the names of a DNS cache that have an address.
 
+import { PacedRun } from '../../../io/time/paced-run.js';
 import type { DiscoverySpec } from '../../../upstream/cluster-config.js';
 import type { DnsCacheUser } from '../../../upstream/dns/dns-cache.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import { NOWHERE } from '../../../upstream/hosts/locality.js';
 import type { HeldDnsCache } from '../dns-caches.js';
 import type { ClusterResources } from './cluster-resources.js';
-import type { DiscoveryContext, DiscoveryListener, HostDiscovery } from './discovery.js';
+import { type DiscoveryContext, type DiscoveryListener, type HostDiscovery, PAUSE_MS_PER_HOST } from './discovery.js';
 
 const TRAITS = { weight: 1, priority: 0, locality: NOWHERE, healthFlags: 0, isCanary: false };
 
@@ -23,21 +24,22 @@ export class DnsCacheDiscovery implements HostDiscovery, DnsCacheUser {
   readonly #requests = new Map<string, number>();
   /** Hosts that requests wait for. */
   readonly #awaited = new Set<string>();
-  #isDue = false;
-  #isStopped = false;
+  readonly #publication: PacedRun;
 
   constructor(
     { overprovisioning }: DiscoverySpec,
     held: HeldDnsCache,
     resources: ClusterResources,
     listener: DiscoveryListener,
-    { refuseHost }: Pick<DiscoveryContext, 'refuseHost'>,
+    { now, refuseHost, timers }: Pick<DiscoveryContext, 'now' | 'refuseHost' | 'timers'>,
   ) {
     this.#held = held;
     this.#overprovisioning = overprovisioning;
     this.#resources = resources;
     this.#listener = listener;
     this.#refuse = refuseHost;
+    const pauseMs = () => resources.directory.hosts.length * PAUSE_MS_PER_HOST;
+    this.#publication = new PacedRun({ now, timers, pauseMs, work: () => this.#publish() });
   }
 
   start(): void {
@@ -47,26 +49,25 @@ export class DnsCacheDiscovery implements HostDiscovery, DnsCacheUser {
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#publication.stop();
     this.#held.cache.remove(this);
   }
 
   request(key: string): void {
     this.#awaited.add(key);
-    this.#held.cache.request(key);
-    this.changed();
+    // Another cluster may have the name already.
+    if (this.#held.cache.request(key)) this.changed();
   }
 
   // ── DnsCacheUser ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** The changes of one turn are published together. */
   changed(): void {
-    if (this.#isDue) return;
-    this.#isDue = true;
-    setImmediate(() => {
-      this.#isDue = false;
-      if (!this.#isStopped) this.#publish();
-    });
+    this.#publication.request();
+  }
+
+  removed(key: string): void {
+    this.#requests.delete(key);
+    this.changed();
   }
 
   failed(key: string, details: string): void {
@@ -74,7 +75,7 @@ export class DnsCacheDiscovery implements HostDiscovery, DnsCacheUser {
   }
 
   isUsed(key: string): boolean {
-    const host = this.#resources.directory.hosts.find((each) => each.key === key);
+    const host = this.#resources.directory.find(key);
     if (host === undefined) return false;
     const { active, requests } = this.#resources.usageOf(host);
     const isUsed = active > 0 || requests !== (this.#requests.get(key) ?? 0);
@@ -89,10 +90,7 @@ export class DnsCacheDiscovery implements HostDiscovery, DnsCacheUser {
       endpoints.push({ address, key, statName: key, hostname: key, ...TRAITS });
       if (this.#awaited.delete(key)) answered.push(key);
     }
-
     this.#listener.onHosts({ endpoints, overprovisioning: this.#overprovisioning });
-    if (answered.length === 0) return;
-    const known = new Set(this.#resources.directory.hosts.map(({ key }) => key));
-    for (const key of answered) if (!known.has(key)) this.#refuse(key, NO_MEMORY);
+    for (const key of answered) if (this.#resources.directory.find(key) === undefined) this.#refuse(key, NO_MEMORY);
   }
 }

@@ -1,15 +1,17 @@
 // The hosts of a cluster of type ORIGINAL_DST: each address that a request or connection is directed to, as long as it is used.
 
 import { shownName } from '../../../common/text/shown.js';
-import { parseAddress } from '../../../io/addresses/address.js';
+import { addressText } from '../../../io/addresses/address.js';
+import { PacedRun } from '../../../io/time/paced-run.js';
 import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
 import { getLogger } from '../../../log/logger.js';
 import type { DiscoverySpec } from '../../../upstream/cluster-config.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
 import { NOWHERE } from '../../../upstream/hosts/locality.js';
+import { destinationAddress } from '../../../upstream/requested-hosts/destination.js';
 import type { ClusterResources } from './cluster-resources.js';
-import type { DiscoveryContext, DiscoveryListener, HostDiscovery } from './discovery.js';
+import { type DiscoveryContext, type DiscoveryListener, type HostDiscovery, PAUSE_MS_PER_HOST } from './discovery.js';
 
 const logger = getLogger('upstream');
 
@@ -30,16 +32,16 @@ export class OriginalDstDiscovery implements HostDiscovery {
   readonly #cleanup: Timer<OriginalDstDiscovery>;
   /** By key, with the number of requests that the host had at the last cleanup; -1: it was added since then. */
   readonly #hosts = new Map<string, { readonly endpoint: ResolvedEndpoint; requests: number }>();
-  /** Requested in this turn. */
+  readonly #addition: PacedRun;
+  /** Requested since the last addition. */
   #requested = new Set<string>();
-  #isStopped = false;
   #isFull = false;
 
   constructor(
     { cleanupMs, name, overprovisioning }: DiscoverySpec,
     resources: ClusterResources,
     listener: DiscoveryListener,
-    { refuseHost, timers }: Pick<DiscoveryContext, 'refuseHost' | 'timers'>,
+    { now, refuseHost, timers }: Pick<DiscoveryContext, 'now' | 'refuseHost' | 'timers'>,
   ) {
     this.#name = name;
     this.#cleanupMs = cleanupMs;
@@ -49,6 +51,8 @@ export class OriginalDstDiscovery implements HostDiscovery {
     this.#timers = timers;
     this.#refuse = refuseHost;
     this.#cleanup = new Timer<OriginalDstDiscovery>(this, removeUnused);
+    const pauseMs = () => this.#hosts.size * PAUSE_MS_PER_HOST;
+    this.#addition = new PacedRun({ now, timers, pauseMs, work: () => this.#addRequested() });
   }
 
   start(): void {
@@ -58,20 +62,19 @@ export class OriginalDstDiscovery implements HostDiscovery {
   }
 
   stop(): void {
-    this.#isStopped = true;
+    this.#addition.stop();
     this.#timers.cancel(this.#cleanup);
   }
 
-  /** Adds all hosts that are requested in one turn together. */
+  /** Hosts that are requested shortly after another are added together. */
   request(key: string): void {
-    if (this.#requested.size === 0) setImmediate(() => this.#addRequested());
     this.#requested.add(key);
+    this.#addition.request();
   }
 
   #addRequested(): void {
     const requested = this.#requested;
     this.#requested = new Set();
-    if (this.#isStopped) return;
     const added = [...requested].filter((key) => this.#add(key));
     if (added.length === 0 || this.#publish()) return;
     // There is no memory for them.
@@ -85,13 +88,14 @@ export class OriginalDstDiscovery implements HostDiscovery {
   #add(key: string): boolean {
     // A request that has met its answer.
     if (this.#hosts.has(key)) return false;
-    const address = parseAddress(key);
+    const address = destinationAddress(key);
     const isFull = this.#hosts.size >= MAX_HOSTS;
     if (isFull && !this.#isFull) {
       logger.warning(`cluster '${shownName(this.#name)}': it has ${MAX_HOSTS} hosts, and refuses further ones`);
     }
     this.#isFull = isFull;
-    if (address === undefined || isFull) {
+    // Threads would not find a host with another text.
+    if (address === undefined || isFull || addressText(address) !== key) {
       this.#refuse(key, NO_HOST);
       return false;
     }
