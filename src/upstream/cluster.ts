@@ -163,13 +163,17 @@ export class Cluster implements PooledCluster {
 
   /**
    * Returns the host that a request or connection names, in a cluster with requestedHosts. Returns its key where the host must be requested
-   * first; undefined, and counts that, when it names none. `headers`: undefined for a connection.
+   * first; undefined, and counts that, when it names none, or an unhealthy one. `headers`: undefined for a connection.
    */
   namedHost(headers: HeaderBlock | undefined, info: StreamInfo): ClusterHost | string | undefined {
     const key = this.#destinations!.read(headers, info);
     if (key === undefined) return this.countNoHost();
     const index = this.requestedHosts!.find(key);
-    return index === undefined ? key : this.#hosts.host(index);
+    if (index === undefined) return key;
+    // As in Envoy, the health of original destinations is not regarded.
+    const isRegarded = this.spec.destination!.kind === 'name';
+    if (isRegarded && (this.#hosts.data.healthFlags[index]! & UNHEALTHY_FLAGS) !== 0) return this.countNoHost();
+    return this.#hosts.host(index);
   }
 
   /** Counts that a request gets no host. */

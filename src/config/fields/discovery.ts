@@ -38,6 +38,12 @@ export function aggregatedClusters({ cluster_type: custom }: Cluster): readonly 
   return config?.clusters ?? (custom?.name === AGGREGATE ? [] : undefined);
 }
 
+/** Returns whether the hosts of a cluster are those that requests name. */
+export function hasRequestedHosts(cluster: Cluster): boolean {
+  const type = discoveryType(cluster);
+  return type === 'ORIGINAL_DST' || type === 'DYNAMIC_FORWARD_PROXY';
+}
+
 /** Extensions that mean the same as a `type`. */
 export const CLUSTER_TYPES: { readonly [name: string]: Cluster_DiscoveryType } = {
   'envoy.cluster.static': 'STATIC',

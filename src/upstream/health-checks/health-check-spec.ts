@@ -3,6 +3,7 @@
 
 import { ProtobufWriter } from '../../common/protobuf-writer.js';
 import { durationMs } from '../../common/time/duration.js';
+import { hasRequestedHosts } from '../../config/fields/discovery.js';
 import type {
   Cluster,
   HealthCheck,
@@ -36,6 +37,8 @@ export interface HealthCheckSpec {
   readonly excludesNewHosts: boolean;
   /** A host removed by discovery goes at once, and not when its checks fail. */
   readonly removesHealthyHosts: boolean;
+  /** A host is healthy before its first check: a request waits for it. */
+  readonly trustsNewHosts: boolean;
   /** Offered by ALPN in place of what the TLS context offers, in wire form; empty: that. */
   readonly alpn: Uint8Array;
   /** Number of the transport socket of checks (see TransportMatches); undefined: that of the host. */
@@ -94,7 +97,8 @@ export function healthCheckSpec(cluster: Cluster): HealthCheckSpec | undefined {
     logsSuccesses: config.always_log_health_check_success ?? false,
     eventPaths: eventPaths(config),
     excludesNewHosts: cluster.common_lb_config?.ignore_new_hosts_until_first_hc ?? false,
-    removesHealthyHosts: cluster.ignore_health_on_host_removal ?? false,
+    removesHealthyHosts: cluster.ignore_health_on_host_removal || hasRequestedHosts(cluster),
+    trustsNewHosts: hasRequestedHosts(cluster),
     alpn: alpnBytes(config.tls_options?.alpn_protocols ?? []),
     transport:
       config.transport_socket_match_criteria &&

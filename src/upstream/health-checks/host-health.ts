@@ -44,10 +44,11 @@ export class HostHealth {
   #passed = 0;
   #failed = 0;
 
-  /** A host is unhealthy before its first check; `isPending`: it is not counted at all until then. */
-  constructor(thresholds: Thresholds, isPending: boolean) {
+  /** A host is unhealthy before its first check, unless it `isTrusted`. `isPending`: it is not counted at all until then. */
+  constructor(thresholds: Thresholds, { isPending = false, isTrusted = false } = {}) {
     this.#thresholds = thresholds;
-    this.#flags = HealthFlag.FailedActiveHealthCheck | (isPending ? HealthFlag.PendingActiveHealthCheck : 0);
+    const pending = HealthFlag.FailedActiveHealthCheck | (isPending ? HealthFlag.PendingActiveHealthCheck : 0);
+    this.#flags = isTrusted ? 0 : pending;
   }
 
   /** HealthFlag bits among CHECKED_FLAGS. */

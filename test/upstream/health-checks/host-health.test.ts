@@ -4,7 +4,7 @@ import { HealthFlag, healthFlagsText } from '../../../src/upstream/hosts/health-
 
 /** Returns the health after these outcomes, and whether each left a threshold unreached. */
 function checked(outcomes: readonly Outcome[], thresholds = { unhealthy: 3, healthy: 2 }, isPending = false) {
-  const health = new HostHealth(thresholds, isPending);
+  const health = new HostHealth(thresholds, { isPending });
   const edges = outcomes.map((outcome) => health.take(outcome));
   return { health, edges, text: healthFlagsText(health.flags) };
 }

@@ -112,8 +112,8 @@ export class CheckedHost {
   }
 
   #newHealth(): HostHealth {
-    const { excludesNewHosts, thresholds } = this.#checks.spec;
-    return new HostHealth(thresholds, excludesNewHosts);
+    const { excludesNewHosts, thresholds, trustsNewHosts } = this.#checks.spec;
+    return new HostHealth(thresholds, { isPending: excludesNewHosts, isTrusted: trustsNewHosts });
   }
 
   #checkSoon(): void {
