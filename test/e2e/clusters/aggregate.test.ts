@@ -67,7 +67,16 @@ function cluster(name: string, port: number, ...groups: Hosts[]): Config {
 }
 
 async function start(t: Teardown, program: ProxyProgram, clustersOf: (one: number, two: number) => Config[]) {
-  const one = await startUpstream(t, (_, response) => void response.end('one'), 0, '0.0.0.0');
+  const one = await startUpstream(
+    t,
+    ({ headers }, response) => {
+      // Not in the answer to a health check.
+      if (headers['user-agent'] !== 'Envoy/HC') response.setHeader('x-envoy-immediate-health-check-fail', 'true');
+      response.end('one');
+    },
+    0,
+    '0.0.0.0',
+  );
   const two = await startUpstream(t, (_, response) => void response.end('two'), 0, '0.0.0.0');
   const log = join(tempDir(t), 'log');
   const access_log = [fileAccessLog(log, '%UPSTREAM_CLUSTER% %RESPONSE_FLAGS%\n')];
@@ -152,6 +161,24 @@ besideEnvoy('requests fail without hosts', async (t, program) => {
   t.same(await ask(2), { '503 no healthy upstream': 2 });
   await baton.waitForStats({ 'cluster.all.upstream_cx_none_healthy': 2 });
   t.equal(await baton.stat('cluster.empty.upstream_cx_none_healthy'), 0);
+});
+
+besideEnvoy('a host of an aggregate reports that it fails', async (t, program) => {
+  const { ask, baton } = await start(t, program, (one) => [
+    aggregate('all', 'first'),
+    {
+      ...cluster('first', one, { up: 1 }),
+      health_checks: [
+        {
+          ...{ timeout: '1s', interval: '600s', no_traffic_interval: '600s' },
+          ...{ unhealthy_threshold: 1, healthy_threshold: 1, http_health_check: { path: '/' } },
+        },
+      ],
+    },
+  ]);
+  await baton.waitForStats({ 'cluster.first.membership_healthy': 1 });
+  t.same(await ask(1), { one: 1 });
+  await baton.waitForStats({ 'cluster.first.membership_healthy': 0 });
 });
 
 t.test('an aggregate needs CLUSTER_PROVIDED', async (t) => {

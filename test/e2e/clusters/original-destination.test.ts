@@ -12,6 +12,7 @@ import {
   startBaton,
   startTcpUpstream,
   startUpstream,
+  staticCluster,
   tcpListener,
   tempDir,
   waitFor,
@@ -111,6 +112,39 @@ besideEnvoy('a header of the request names its host', async (t, program) => {
   t.equal(lines[6], '- UH no_healthy_upstream');
 });
 
+besideEnvoy('the text of an address does not matter', async (t, program) => {
+  const one = await startUpstream(t, (_, response) => void response.end('one'), 0, '::');
+  const { baton, get } = await startProxy(t, {
+    ...program,
+    listeners: { in: managerOf([routeTo({ prefix: '/' }, 'header', { timeout: '0s' })]) },
+    clusters: [destinations('header', { use_http_header: true })],
+  });
+  const ask = async (address: string) => (await get('/', { headers: { 'x-envoy-original-dst-host': address } })).body;
+  for (const ip of ['[::ffff:127.0.0.1]', '[::FFFF:7f00:1]', '[0:0:0:0:0:0:0:1]', '127.0.0.1'])
+    t.equal(await ask(`${ip}:${one.port}`), 'one', ip);
+  await baton.waitForStats({ 'cluster.header.upstream_rq_total': 4, 'cluster.header.original_dst_host_invalid': 0 });
+});
+
+besideEnvoy('copies of a request that waits for its host have its body', async (t, program) => {
+  const copies: string[] = [];
+  const one = await startUpstream(t, (_, response) => void response.end('one'));
+  const two = await startUpstream(t, (request, response) => {
+    request.setEncoding('utf8');
+    request.on('data', (part: string) => void copies.push(part));
+    request.on('end', () => response.end());
+  });
+  const { get } = await startProxy(t, {
+    ...program,
+    listeners: {
+      in: managerOf([routeTo({ prefix: '/' }, 'header', { request_mirror_policies: [{ cluster: 'two' }] })]),
+    },
+    clusters: [destinations('header', { use_http_header: true }), staticCluster('two', two.port)],
+  });
+  const headers = { 'x-envoy-original-dst-host': `127.0.0.1:${one.port}`, 'content-length': 4 };
+  t.equal((await get('/', { method: 'POST', headers, body: 'body' })).body, 'one');
+  await waitFor(() => copies.join('') === 'body');
+});
+
 besideEnvoy('hosts that are not used are removed after cleanup_interval', async (t, program) => {
   const one = await startUpstream(t, (_, response) => void response.end('one'));
   const { baton, get } = await startProxy(t, {
@@ -126,6 +160,43 @@ besideEnvoy('hosts that are not used are removed after cleanup_interval', async 
   await baton.waitForStats({ 'cluster.header.membership_total': 0 });
   t.equal((await get('/', { headers })).body, 'one');
   await baton.waitForStats({ 'cluster.header.membership_change': 3 });
+});
+
+besideEnvoy('a connection is passed on to another listener once', async (t, program) => {
+  const one = await startTcpUpstream(t, (socket) => void socket.once('data', () => socket.end('one')));
+  const two = await startTcpUpstream(t, (socket) => void socket.once('data', () => socket.end('two')));
+  const listener = (name: string, port: number, cluster: string) => ({
+    ...tcpListener(name, port, { cluster }),
+    use_original_dst: true,
+    listener_filters: [
+      {
+        name: 'envoy.filters.listener.proxy_protocol',
+        typed_config: {
+          '@type': 'type.googleapis.com/envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol',
+        },
+      },
+    ],
+  });
+  const unbound = (octet: number) => ({
+    address: { socket_address: { address: `10.66.0.${octet}`, port_value: 80 } },
+    bind_to_port: false,
+  });
+  const baton = await startBaton(t, {
+    ...program,
+    args: ['-l', 'warning'],
+    config: bootstrap({
+      listeners: [
+        listener('in', 0, 'two'),
+        { ...listener('one', 80, 'one'), ...unbound(1) },
+        { ...listener('two', 80, 'two'), ...unbound(2) },
+      ],
+      clusters: [staticCluster('one', one.port), staticCluster('two', two.port)],
+    }),
+  });
+  const raw = await connectRaw(t, await baton.listenerPort('in'));
+  for (const octet of [1, 2]) raw.write(`PROXY TCP4 10.0.0.1 10.66.0.${octet} 7 80\r\n`);
+  raw.write('hello');
+  await raw.readUntil('one');
 });
 
 besideEnvoy('a TCP proxy connects to the destination that the PROXY protocol reports', async (t, program) => {

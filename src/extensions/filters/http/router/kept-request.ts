@@ -38,6 +38,16 @@ export class KeptRequest {
     return this.#body.bytes;
   }
 
+  /** Nothing is kept but the head. */
+  get isHeadOnly(): boolean {
+    return this.#body.bytes === 0 && this.#trailers === undefined;
+  }
+
+  /** Calls `visit` with each part of the body that is kept. */
+  forEachPart(visit: (offset: number, length: number) => void): void {
+    this.#body.forEach(visit);
+  }
+
   /** Returns false when memory is short. */
   keepBody(offset: number, length: number): boolean {
     return this.#body.append(offset, length);

@@ -27,7 +27,7 @@ export class Mirrors {
   ): void {
     const thread = this.#calls.begin();
     for (const policy of policies) {
-      const cluster = policy.clusterFor(headers, thread.random)?.current;
+      const cluster = policy.clusterFor(headers, thread.random)?.current?.clusterOfHost();
       if (cluster === undefined) continue;
       const host = chooseHost(thread, cluster);
       if (typeof host === 'string') continue;

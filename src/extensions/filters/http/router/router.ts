@@ -113,8 +113,8 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   #isClientBlocked = false;
   /** The request waits until its cluster has the host that it names; undefined: it does not. */
   #awaitedHost: { readonly cluster: Cluster; readonly key: string } | undefined;
-  /** Defined when it has waited: if its cluster does not have the host now, it does not get it, for this reason. */
-  #refusal: string | undefined;
+  /** Defined when it has waited: if that cluster does not have the host now, it does not get it, for this reason. */
+  #refusal: { readonly cluster: Cluster; readonly details: string } | undefined;
   /** Created by the first request of a route with a hash policy. */
   #requestHash: RequestHash | undefined;
   /** The hash of this request, if it has one. */
@@ -313,7 +313,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     info.firstUpstreamRxMs = now;
     const host = this.#try.host!;
     this.#span?.responded(headers);
-    if (this.#cluster.spec.isHealthChecked) this.#cluster.observeHealthHeader(host, headers);
+    this.#try.observeHealthHeader(headers);
     if (this.#retries.grantForResponse(headers, this.#cluster, this.#thread.clock.realtimeMs)) {
       countRetriedResponse(host, headers);
       this.#cluster.responses.countRetried(status);
@@ -534,11 +534,16 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     this.#start(true);
   }
 
-  /** Begins the copies of the request. */
-  #mirror(policies: readonly MirrorPolicy<ClusterReference>[], headers: HeaderBlock, endStream: boolean): void {
+  /** Begins the copies of the request, with what has arrived of its body while it waited for its host. */
+  #mirror(policies: readonly MirrorPolicy<ClusterReference>[]): void {
+    const request = this.#request;
+    const endStream = request.isComplete && request.isHeadOnly;
     this.#mirrors ??= new Mirrors(this.#options.calls);
     this.#isMirrored = !endStream;
-    this.#mirrors.begin(policies, headers, this.#stream.info, endStream, this.#timeouts.timeoutMs);
+    this.#mirrors.begin(policies, request.headers, this.#stream.info, endStream, this.#timeouts.timeoutMs);
+    if (endStream) return;
+    request.forEachPart((offset, length) => this.#mirrorData(offset, length, false));
+    if (request.isComplete) this.#mirrorData(0, 0, true);
   }
 
   #hashOf(policy: HashPolicy): Word64 | undefined {
@@ -562,13 +567,13 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     const host =
       cluster.requestedHosts === undefined ? this.#retries.pickHost(cluster, this.#hash) : this.#namedHost(cluster);
     if (host === undefined) {
-      if (this.#awaitedHost === undefined) this.#answerWithoutHost();
+      // It may be answered already, without room for a request that waits.
+      if (this.#awaitedHost === undefined && this.#isActive) this.#answerWithoutHost(this.#refusalOf(cluster));
       return;
     }
     const pool = this.#poolOf(cluster, host);
     if (pool === undefined) return this.#answerWithoutHost();
-    if (isFirst && route.mirrors !== undefined && !this.#stream.isUpgrade)
-      this.#mirror(route.mirrors, this.#request.headers, this.#request.isComplete);
+    if (isFirst && route.mirrors !== undefined && !this.#stream.isUpgrade) this.#mirror(route.mirrors);
     const { info } = this.#stream;
     if (this.#stream.matchesUpstreamScheme)
       info.scheme = cluster.transportOf(host)?.tls === undefined ? 'http' : 'https';
@@ -592,20 +597,24 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   #namedHost(cluster: Cluster): ClusterHost | undefined {
     const named = cluster.namedHost(this.#request.headers, this.#stream.info);
     if (typeof named !== 'string') return named;
-    if (this.#refusal !== undefined || !cluster.requestedHosts!.request(named, this)) return cluster.countNoHost();
+    const isRefused = this.#refusalOf(cluster) !== undefined || !cluster.requestedHosts!.request(named, this);
+    if (isRefused) return cluster.countNoHost();
     this.#awaitedHost = { cluster, key: named };
     this.#waitForConnection();
     return undefined;
   }
 
-  hostSettled(refusal = NO_HEALTHY_HOST.details): void {
-    const awaited = this.#awaitedHost;
+  hostSettled(details = NO_HEALTHY_HOST.details): void {
+    this.#refusal = { cluster: this.#awaitedHost!.cluster, details };
     this.#awaitedHost = undefined;
     // The cluster may have been replaced, or removed.
     this.#cluster = this.#route.cluster!.current ?? this.#cluster;
-    if (this.#cluster.isAggregate || this.#cluster === awaited?.cluster) this.#refusal = refusal;
     this.#guard(() => this.#start(this.#try.attempts === 0));
     this.#refusal = undefined;
+  }
+
+  #refusalOf(cluster: Cluster): string | undefined {
+    return this.#refusal?.cluster === cluster ? this.#refusal.details : undefined;
   }
 
   #stopAwaiting(): void {
@@ -723,9 +732,9 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   }
 
   /** Called when no host is available, for the first try or a retry. */
-  #answerWithoutHost(): void {
+  #answerWithoutHost(details?: string): void {
     this.#try.host = undefined;
-    this.#answer(this.#refusal === undefined ? NO_HEALTHY_HOST : { ...NO_HEALTHY_HOST, details: this.#refusal });
+    this.#answer(details === undefined ? NO_HEALTHY_HOST : { ...NO_HEALTHY_HOST, details });
   }
 
   /**

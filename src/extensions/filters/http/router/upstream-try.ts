@@ -124,6 +124,11 @@ export class UpstreamTry implements PoolRequest {
     this.#timeouts?.set(responseMs, idleMs, streamMs);
   }
 
+  /** Observes that a response reports its host as failed. The host may belong to another cluster than the route: one of an aggregate. */
+  observeHealthHeader(headers: HeaderBlock): void {
+    if (this.#cluster.spec.isHealthChecked) this.#cluster.observeHealthHeader(this.host!, headers);
+  }
+
   // ── From try to try ──────────────────────────────────────────────────────────────────────────────────────────────
 
   /** Begins a try on `host`. */

@@ -47,8 +47,8 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   #serverEnded = false;
   /** The host that its cluster will have; undefined: it does not wait for one. */
   #awaitedHost: { readonly cluster: Cluster; readonly key: string } | undefined;
-  /** Defined when it has waited: if its cluster does not have the host now, it does not get it, for this reason. */
-  #refusal: string | undefined;
+  /** Defined when it has waited: if that cluster does not have the host now, it does not get it, for this reason. */
+  #refusal: { readonly cluster: Cluster; readonly details: string } | undefined;
   #isOver = false;
   /** Both sockets are frozen and offered to another process. */
   #isFrozen = false;
@@ -353,12 +353,14 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   }
 
   #connect(): void {
-    const cluster = this.#cluster!.clusterOfHost(this.#hash());
+    const hash = this.#hash();
+    const cluster = this.#cluster!.clusterOfHost(hash);
     const host: Host | undefined =
-      cluster.requestedHosts === undefined ? cluster.pickHost(this.#hash()) : this.#namedHost(cluster);
+      cluster.requestedHosts === undefined ? cluster.pickHost(hash) : this.#namedHost(cluster);
     if (host === undefined) {
       if (this.#awaitedHost !== undefined) return;
-      return this.#fail(ResponseFlag.NoHealthyUpstream, this.#refusal ?? 'no_healthy_upstream', NoStart.Host);
+      const details = this.#refusalOf(cluster) ?? 'no_healthy_upstream';
+      return this.#fail(ResponseFlag.NoHealthyUpstream, details, NoStart.Host);
     }
     this.#upstream = UpstreamSocket.connect(this, cluster, host, this.#connectOptions(cluster));
     if (this.#upstream === undefined)
@@ -375,19 +377,26 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   #namedHost(cluster: Cluster): Host | undefined {
     const named = cluster.namedHost(undefined, this.info);
     if (typeof named !== 'string') return named;
-    if (this.#refusal !== undefined || !cluster.requestedHosts!.request(named, this)) return cluster.countNoHost();
+    const isRefused = this.#refusalOf(cluster) !== undefined || !cluster.requestedHosts!.request(named, this);
+    if (isRefused) return cluster.countNoHost();
     this.#awaitedHost = { cluster, key: named };
     return undefined;
   }
 
-  hostSettled(refusal = 'no_healthy_upstream'): void {
+  hostSettled(details = 'no_healthy_upstream'): void {
+    this.#refusal = { cluster: this.#awaitedHost!.cluster, details };
     this.#awaitedHost = undefined;
     try {
-      this.#retryConnect(refusal);
+      this.#retryConnect();
     } catch (error) {
       this.onFault();
       throw error;
     }
+    this.#refusal = undefined;
+  }
+
+  #refusalOf(cluster: Cluster): string | undefined {
+    return this.#refusal?.cluster === cluster ? this.#refusal.details : undefined;
   }
 
   #stopAwaiting(): void {
@@ -408,12 +417,11 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   }
 
   /** Begins another attempt, or one after waiting for a host. The cluster may have been replaced, with other hosts, or removed. */
-  #retryConnect(refusal?: string): void {
+  #retryConnect(): void {
     const { options } = this.proxy;
     const { name } = this.#cluster!;
     const cluster = this.downstream.clusterName === '' ? options.findCluster(name) : options.selectedCluster(name);
     if (cluster === undefined) return this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found', NoStart.Route);
-    this.#refusal = cluster === this.#cluster || cluster.isAggregate ? refusal : undefined;
     this.#cluster = cluster;
     this.#connect();
   }
