@@ -322,7 +322,9 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
   }
 
   onInspected(socket: InspectedSocket): ConnectionHandler | undefined {
-    const other = socket.isLocalRestored ? this.#listenerAt?.(socket.local) : undefined;
+    // As in Envoy, a connection is passed on once: the client may determine its destination, with the PROXY protocol.
+    const isPassable = socket.isLocalRestored && !socket.isPassedOn;
+    const other = isPassable ? this.#listenerAt?.(socket.local) : undefined;
     if (other === undefined || other === this) return this.#serveInspected(socket);
     this.#releaseLimits();
     return other.receive(socket);

@@ -37,6 +37,7 @@ export interface MovableConnection {
   /** See KnownConnection. */
   readonly direct: Address | undefined;
   readonly localText: string;
+  readonly isLocalRestored: boolean;
   readonly detected: DetectedProtocols | undefined;
   readonly startMonotonicMs: number;
   /** The child process did not take it over, so it stays here until there is another child. */
@@ -63,6 +64,8 @@ export interface HandOverFacts {
   readonly direct?: Address | undefined;
   /** The local address as text; '' if it was not determined. */
   readonly local: string;
+  /** See KnownConnection. */
+  readonly isLocalRestored?: boolean;
   readonly detected?: DetectedProtocols | undefined;
   /** CLOCK_MONOTONIC, which the processes of a machine share. */
   readonly startMonotonicMs: number;

@@ -38,6 +38,7 @@ export class InspectedSocket implements ConnectionHandler, ConnectionProperties,
   readonly #transport: Transport;
   #local: Address | undefined;
   #isLocalRestored = false;
+  #isPassedOn = false;
   #next = 0;
   #taken = 0;
 
@@ -61,8 +62,9 @@ export class InspectedSocket implements ConnectionHandler, ConnectionProperties,
     return false;
   }
 
-  /** Takes over what the filters of another listener have found. */
+  /** Takes over what the filters of another listener, which passes the connection on, have found. */
   inherit({ detected, isLocalRestored, local, remote }: InspectedSocket): void {
+    this.#isPassedOn = true;
     this.remote = remote;
     this.#local = local;
     this.#isLocalRestored = isLocalRestored;
@@ -86,6 +88,11 @@ export class InspectedSocket implements ConnectionHandler, ConnectionProperties,
   /** A filter has set the local address. */
   get isLocalRestored(): boolean {
     return this.#isLocalRestored;
+  }
+
+  /** Another listener has passed it on. */
+  get isPassedOn(): boolean {
+    return this.#isPassedOn;
   }
 
   originalDestination(): Address | undefined {

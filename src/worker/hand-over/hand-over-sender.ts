@@ -124,9 +124,10 @@ export class HandOverSender implements HandOverQueue {
       for (const { fd } of sockets) this.#shim.closeDescriptor(fd);
       return this.#keep(connection, prepared, String(error));
     }
-    const { detected, direct, listener, localText: local, remote, startMonotonicMs } = connection;
+    const { detected, direct, isLocalRestored, listener, localText: local, remote, startMonotonicMs } = connection;
     const { progress, input } = prepared;
-    const facts = { listener: listener.name, fingerprint, remote, direct, local, detected, startMonotonicMs, progress };
+    const ends = { remote, direct, local, isLocalRestored };
+    const facts = { listener: listener.name, fingerprint, ...ends, detected, startMonotonicMs, progress };
     channel.offer(
       { facts, sockets, input },
       {

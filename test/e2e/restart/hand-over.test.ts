@@ -40,6 +40,36 @@ async function restart(line: EpochLine, current: BatonProcess, config: Config, c
   return next;
 }
 
+t.test('a connection keeps its original destination', async (t) => {
+  const upstream = await startUpstream(t, (_, response) => void response.end('answer'));
+  const config = bootstrap({
+    listeners: [
+      {
+        ...httpListener('web', 0, { route_config: routeAllTo('any') }),
+        listener_filters: [
+          {
+            name: 'envoy.filters.listener.proxy_protocol',
+            typed_config: {
+              '@type': 'type.googleapis.com/envoy.extensions.filters.listener.proxy_protocol.v3.ProxyProtocol',
+            },
+          },
+        ],
+      },
+    ],
+    clusters: [{ name: 'any', type: 'ORIGINAL_DST', lb_policy: 'CLUSTER_PROVIDED', connect_timeout: '2s' }],
+  });
+  const line = new EpochLine(t);
+  const first = await line.start(0, { config, args: ['--concurrency', '2', ...LONG] });
+  const client = await connectRaw(t, await first.listenerPort('web'));
+  client.write(`PROXY TCP4 10.0.0.1 127.0.0.1 7 ${upstream.port}\r\n`);
+  const request = 'GET / HTTP/1.1\r\nhost: a\r\n\r\n';
+  client.write(request);
+  await client.readUntil('answer');
+  await restart(line, first, config);
+  client.write(request);
+  await client.readUntil('answer');
+});
+
 t.test('busy TCP streams continue byte for byte through restarts with 2, 1 and 3 workers', async (t) => {
   const upstream = await startPeers(t);
   const log = join(tempDir(t), 'access.log');
