@@ -6,8 +6,8 @@ import type { RequestedHosts } from './requested-hosts.js';
 
 export interface ForwardProxy {
   readonly hosts: RequestedHosts;
-  /** Returns the key of a host: the authority with a port. */
-  keyOf(authority: string): string;
+  /** Returns the key of a host: the authority with its port, or else `port`, or that of the cluster. */
+  keyOf(authority: string, port?: number): string;
 }
 
 /** Returns undefined for clusters of other kinds. `reference`: the cluster of a route, on a worker. */
@@ -15,5 +15,5 @@ export function forwardProxyOf(reference: unknown): ForwardProxy | undefined {
   const { requestedHosts: hosts, spec } = (reference as ClusterReference | undefined)?.current ?? {};
   const destination = spec?.destination;
   if (hosts === undefined || destination?.kind !== 'name') return undefined;
-  return { hosts, keyOf: (authority) => withPort(authority, destination.defaultPort) };
+  return { hosts, keyOf: (authority, port = destination.defaultPort) => withPort(authority, port) };
 }

@@ -175,6 +175,58 @@ besideEnvoy('a limit of waiting requests refuses further ones', async (t, progra
   await baton.waitForStats({ 'dns_cache.cache.dns_rq_pending_overflow': 1 });
 });
 
+besideEnvoy('a host that was ejected gets no requests', async (t, program) => {
+  const upstream = await startUpstream(t, (_, response) => void response.writeHead(500).end());
+  const cache = { name: 'cache', dns_lookup_family: 'V4_ONLY' };
+  const outlier_detection = { consecutive_5xx: 1, max_ejection_percent: 100, base_ejection_time: '600s' };
+  const { baton, get } = await startProxy(t, {
+    ...program,
+    listeners: { in: managerOf([routeTo({ prefix: '/' }, 'dfp')], { http_filters: [filter(cache), ROUTER_FILTER] }) },
+    clusters: [forwardProxy(cache, { outlier_detection, common_lb_config: { update_merge_window: '0s' } })],
+  });
+  const headers = { host: `localhost:${upstream.port}` };
+  t.equal((await get('/', { headers })).status, 500);
+  await baton.waitForStats({ 'cluster.dfp.outlier_detection.ejections_active': 1 });
+  // The workers learn it a moment later.
+  await waitFor(async () => (await get('/', { headers })).body === 'no healthy upstream');
+});
+
+besideEnvoy('objects of the request name host and port', async (t, program) => {
+  const upstream = await startUpstream(t, ({ headers }, response) => void response.end(headers.host));
+  const cache = { name: 'cache', dns_lookup_family: 'V4_ONLY' };
+  const object = (object_key: string, text: string) => ({
+    object_key,
+    format_string: { text_format_source: { inline_string: text }, omit_empty_values: true },
+    skip_if_empty: true,
+  });
+  const state = {
+    name: 'state',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.filters.http.set_filter_state.v3.Config',
+      on_request_headers: [
+        object('envoy.upstream.dynamic_host', '%REQ(x-host)%'),
+        object('envoy.upstream.dynamic_port', '%REQ(x-port)%'),
+      ],
+    },
+  };
+  const { get } = await startProxy(t, {
+    ...program,
+    listeners: {
+      in: managerOf([routeTo({ prefix: '/' }, 'dfp')], {
+        http_filters: [state, filter(cache, { allow_dynamic_host_from_filter_state: true }), ROUTER_FILTER],
+      }),
+    },
+    clusters: [forwardProxy(cache)],
+  });
+  const port = String(upstream.port);
+  const ask = async (host: string, headers: Record<string, string>) =>
+    (await get('/', { headers: { host, ...headers } })).body;
+  t.equal(await ask('x..y', { 'x-host': `localhost:${port}` }), 'x..y');
+  t.equal(await ask('x..y', { 'x-host': 'localhost', 'x-port': port }), 'x..y');
+  t.equal(await ask('localhost', { 'x-port': port }), 'localhost');
+  t.equal(await ask(`localhost:${port}`, { 'x-port': '7' }), `localhost:${port}`);
+});
+
 besideEnvoy('names are resolved in advance, and removed when they are not used', async (t, program) => {
   const { baton } = await start(t, program, {
     name: 'cache',

@@ -17,6 +17,7 @@ const HOST = headerKey('host');
 
 /** Envoy's names of the objects. */
 const DYNAMIC_HOST = 'envoy.upstream.dynamic_host';
+const DYNAMIC_PORT = 'envoy.upstream.dynamic_port';
 
 /** What replaces the request's authority, which names its host. */
 export interface HostRewrite {
@@ -51,7 +52,7 @@ export class DynamicForwardProxyFilter implements HttpFilter, NamedHostWaiter {
     if (proxy === undefined) return HeadersStatus.Continue;
     const authority = this.#hostOf(headers);
     if (authority === '') return HeadersStatus.Continue;
-    const key = proxy.keyOf(authority);
+    const key = proxy.keyOf(authority, this.#port());
     this.#stream.info.requestedHost = key;
     if (proxy.hosts.find(key) !== undefined) return HeadersStatus.Continue;
     if (!proxy.hosts.request(key, this)) {
@@ -68,8 +69,17 @@ export class DynamicForwardProxyFilter implements HttpFilter, NamedHostWaiter {
     const { header, literal = '' } = this.#rewrite ?? {};
     const rewritten = literal || (header && headers.get(header)) || '';
     if (rewritten !== '') headers.set(HOST, rewritten);
-    const dynamic = this.#readsFilterState ? this.#stream.info.filterState?.get(DYNAMIC_HOST)?.text : undefined;
-    return dynamic || rewritten || headers.get(HOST) || '';
+    return this.#stateOf(DYNAMIC_HOST) || rewritten || headers.get(HOST) || '';
+  }
+
+  /** Returns the port of an authority without one; undefined: that of the cluster. */
+  #port(): number | undefined {
+    const port = Number(this.#stateOf(DYNAMIC_PORT));
+    return port > 0 && port <= 65535 ? port : undefined;
+  }
+
+  #stateOf(name: string): string {
+    return (this.#readsFilterState ? this.#stream.info.filterState?.get(name)?.text : undefined) ?? '';
   }
 
   hostSettled(refusal: string | undefined): void {

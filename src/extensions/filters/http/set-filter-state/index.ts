@@ -22,9 +22,15 @@ const TYPE = 'envoy.extensions.filters.http.set_filter_state.v3.Config';
 const KINDS: { readonly [kind: string]: ((text: string) => boolean) | undefined } = {
   'envoy.string': undefined,
   // The hits of a request, for rate limit services.
-  'envoy.ratelimit.hits_addend': (text) => /^\d{1,10}$/.test(text) && Number(text) <= MAX_UINT32,
+  'envoy.ratelimit.hits_addend': isUint32,
+  // The host of a dynamic forward proxy.
+  'envoy.upstream.dynamic_host': undefined,
+  'envoy.upstream.dynamic_port': isUint32,
 };
-const MAX_UINT32 = 2 ** 32 - 1;
+
+function isUint32(text: string): boolean {
+  return /^\d{1,10}$/.test(text) && Number(text) < 2 ** 32;
+}
 
 export const setFilterState: HttpFilterExtension<SetFilterStateConfig> = {
   category: 'envoy.filters.http',
