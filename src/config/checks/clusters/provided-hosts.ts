@@ -1,5 +1,5 @@
-// Clusters that determine the host of each request themselves: ORIGINAL_DST, dynamic forward proxies and aggregates. They need the policy CLUSTER_PROVIDED, which no other
-// cluster can have.
+// Clusters that determine the host of each request themselves: ORIGINAL_DST, dynamic forward proxies and aggregates. They need the policy
+// CLUSTER_PROVIDED, which no other cluster can have.
 
 import type { ExtensionCatalog } from '../../catalog/extension.js';
 import { discoveryType, forwardProxyConfig } from '../../fields/discovery.js';

@@ -48,9 +48,9 @@ export class Membership implements DiscoveryListener {
   readonly outliers: OutlierDetection | undefined;
   readonly #name: string;
   /** The hosts are names that resolve to one address: a change of address is as urgent as another host. */
-  /** As in Envoy, only these kinds of clusters set max_host_weight. */
-  readonly #countsWeights: boolean;
   readonly #hasLogicalHost: boolean;
+  /** As in Envoy, only some kinds of clusters set max_host_weight. */
+  readonly #countsWeights: boolean;
   readonly #needsHealthTimes: boolean;
   readonly #resources: ClusterResources;
   readonly #events: MembershipEvents;
