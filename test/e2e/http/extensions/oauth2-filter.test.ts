@@ -616,6 +616,37 @@ besideEnvoy('a route has its own configuration', async (t, program) => {
   await baton.waitForStats({ 'own.oauth_unauthorized_rq': 2, 'http.main.oauth_unauthorized_rq': 1 });
 });
 
+besideEnvoy('token endpoints without a host, or without a cluster', async (t, program) => {
+  const at = (cluster: string) => ({
+    allow_failed_matcher: [{ name: 'x-allow', present_match: true }],
+    token_endpoint: { cluster, uri: 'http://a/b', timeout: '5s' },
+  });
+  const { baton, lines, login, on } = await startLogin(t, program, {
+    listeners: { empty: at('empty'), nowhere: at('nowhere') },
+  });
+  const reasons = {
+    empty: 'Failed to refresh the access token, and forwarding as unauthorized because OAuth failure is allowed',
+    nowhere: 'Token endpoint cluster not found',
+  };
+  for (const listener of ['empty', 'nowhere'] as const) {
+    t.equal((await login(listener)).ended.status, 401);
+    const passed = await on(listener, '/', { RefreshToken: 'r' }, { 'x-allow': '1' });
+    t.match(hostHeaders(passed), {
+      'x-envoy-oauth-status': 'failed',
+      'x-envoy-oauth-failure-reason': reasons[listener],
+    });
+    const refused = await on(listener, '/', { RefreshToken: 'r' });
+    t.equal(refused.status, listener === 'empty' ? 302 : 401);
+  }
+  const statuses = (await lines(8)).map((line) => line.slice(0, 3));
+  t.same(statuses, ['302', '401', '200', '302', '302', '401', '200', '401']);
+  await baton.waitForStats({
+    'http.empty.oauth_refreshtoken_failure': 2,
+    'http.nowhere.oauth_refreshtoken_failure': 0,
+    'http.nowhere.oauth_failure': 2,
+  });
+});
+
 besideEnvoy('requests to the token endpoint are retried by its policy', async (t, program) => {
   const retry_back_off = { base_interval: '0.001s', max_interval: '0.002s' };
   const { baton, login, requests, state } = await startLogin(t, program, {

@@ -98,7 +98,11 @@ export async function startLogin(t: Test, program: ProxyProgram, options: LoginO
   );
   const config = bootstrap({
     listeners,
-    clusters: [staticCluster('host', host.port), staticCluster('token', endpoint.port)],
+    clusters: [
+      staticCluster('host', host.port),
+      staticCluster('token', endpoint.port),
+      { name: 'empty', type: 'STATIC', load_assignment: { cluster_name: 'empty' } },
+    ],
     extra: { node: { id: 'a', cluster: 'b' }, ...options.extra },
   });
   const secrets = [generic('token', options.tokenSecret ?? 'tok=sec&ret'), generic('hmac', HMAC_SECRET)];
