@@ -102,8 +102,9 @@ export class PrimaryRouteSet implements PrimaryRoutes {
         const other = ownRoutes(manager) ?? {};
         this.#check(other, filters);
         secrets.add([other]);
-        stats.add([other]);
+        const use = stats.prepare([other]);
         return () => {
+          use();
           routes.config = other;
           routes.since = new Date();
           // The caller publishes the routes in this turn.
