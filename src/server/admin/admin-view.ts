@@ -8,6 +8,7 @@ import type {
   TlsContextView,
   UnreadyView,
 } from '../../admin/admin-services.js';
+import { nextPieceTurn } from '../../admin/http/turns.js';
 import { inBatches, inTurns } from '../../common/time/next-turn.js';
 import type { LoadedCertificate } from '../../tls/context-certificates.js';
 import type { TlsContexts } from '../../tls/tls-contexts.js';
@@ -67,7 +68,8 @@ export function adminServices(server: Server, { dumped, reload, ...facts }: Admi
     },
     memory: () => threads.memory(),
     configDumps: (includeEds) => configDumps(server.configuration, dumped(), includeEds),
-    explain: (question) => inTurns(inBatches(explainRequest(server.configuration, question), ROUTES_PER_TURN)),
+    explain: (question) =>
+      inTurns(inBatches(explainRequest(server.configuration, question), ROUTES_PER_TURN), nextPieceTurn),
     contention: () => threads.contention,
     stopListeners: (inboundOnly) => drains.stopListeners(reachOf(inboundOnly), { acceptRest: false }),
     drainListeners: (inboundOnly, staysOpen) => {
