@@ -384,7 +384,8 @@ besideEnvoy('other names are resolved with name servers', async (t, program) => 
   t.equal(await ask(query('none.ext.org')), response(0x8183, 'none.ext.org', 1, []));
   t.equal(await ask(query('never.ext.org')), response(0x8183, 'never.ext.org', 1, []));
   await baton.waitForStats({
-    'dns_filter.foo.externally_resolved_queries': 7,
+    'dns_filter.foo.externally_resolved_queries': 8,
+    'dns_filter.foo.external_unsupported_queries': 2,
     'dns_filter.foo.external_a_record_answers': 2,
     'dns_filter.foo.external_aaaa_record_queries': 2,
     'dns_filter.foo.external_aaaa_record_answers': 2,

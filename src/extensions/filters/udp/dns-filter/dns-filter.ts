@@ -103,6 +103,7 @@ export class DnsFilter implements UdpListenerFilter, DatagramSender {
     if (isKnown) stats.increment(at.known_domain_queries);
     if (!isSupported(type)) {
       stats.increment(at.unsupported_queries);
+      if (external !== undefined) this.#countUnsupportedExternal();
       return this.#answer(asked, ResponseCode.NotImplemented, NOTHING);
     }
     stats.increment(QUERY_COUNTERS[type]);
@@ -113,15 +114,21 @@ export class DnsFilter implements UdpListenerFilter, DatagramSender {
         found?.records.length ? ResponseCode.NoError : ResponseCode.NameError,
         found ?? NOTHING,
       );
-    stats.increment(at.externally_resolved_queries);
     if (type === RecordType.Srv) {
-      stats.increment(at.external_unsupported_queries);
+      this.#countUnsupportedExternal();
       return this.#answer(asked, ResponseCode.NameError, NOTHING);
     }
+    stats.increment(at.externally_resolved_queries);
     stats.increment(type === RecordType.A ? at.external_a_record_queries : at.external_aaaa_record_queries);
     external.resolve(name, type === RecordType.Aaaa, (addresses) => {
       if (!this.#isClosed) this.#answerFrom(asked, type, addresses);
     });
+  }
+
+  /** As in Envoy, queries that no name server gets count as externally resolved too. */
+  #countUnsupportedExternal(): void {
+    this.#parts.stats.increment(at.externally_resolved_queries);
+    this.#parts.stats.increment(at.external_unsupported_queries);
   }
 
   /** Answers with the addresses that name servers have returned. */
