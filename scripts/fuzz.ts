@@ -1,6 +1,7 @@
 // `npm run fuzz`: mutated traffic against a running server, TLS connections in both directions, TLS secrets of a management server,
-// first bytes of connections for listener filters, names of hosts, HTTP/2 connections to the codec, gRPC messages, JSON bodies, tokens, logins, trace contexts, redirects, the gRPC-JSON
-// transcoder, its admin port and the sockets of its hot restart, then mutated configurations, for a bounded time.
+// first bytes of connections for listener filters, names of hosts, HTTP/2 connections to the codec, gRPC messages, JSON bodies, tokens, logins,
+// trace contexts, redirects, the gRPC-JSON transcoder, its admin port and the sockets of its hot restart, then mutated configurations, for a
+// bounded time.
 //
 // Exits with status 1 if a worker died, an exception was caught, a stack trace was printed or a resource was leaked, and prints
 // the preceding inputs. The same seed produces the same mutations, but traffic may be sent in another order.
