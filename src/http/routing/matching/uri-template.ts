@@ -7,7 +7,7 @@ import { compileFullMatch, type Regex } from '../../../common/text/regex.js';
 const PART = /\{([A-Za-z][\w]*)(?:=([^{}]+))?\}|\*\*|\*|[\w.~!$&'()+,;:@%=/-]+/y;
 const LITERAL = "[\\w.~!$&'()*+,;:@%-]";
 /** What a variable stands for: segments that are literals or wildcards. */
-const VALUE = /^(?:\*\*|(?:\*|[\w.~!$&'()+,;:@%-]+)(?:\/(?:\*|[\w.~!$&'()+,;:@%-]+))*(?:\/\*\*)?)$/;
+const VALUE = /^(?:\*\*?|[\w.~!$&'()+,;:@%-]+)(?:\/(?:\*\*?|[\w.~!$&'()+,;:@%-]+))*$/;
 const MAX_VARIABLES = 5;
 
 export class UriTemplate {
@@ -25,21 +25,22 @@ export class UriTemplate {
     if (template.includes('//')) fail('has an empty segment');
     const names: string[] = [];
     let pattern = '';
-    let endsWithRest = false;
+    let hasRest = false;
     let endsWithVariable = false;
     PART.lastIndex = 0;
     for (let at = 0; at < template.length; at = PART.lastIndex) {
       PART.lastIndex = at;
       const [part, name, inner] = PART.exec(template) ?? fail('is not valid');
-      if (endsWithRest && (name !== undefined || part.includes('*'))) fail("has a wildcard after '**'");
+      if (hasRest && (name !== undefined || part.includes('*'))) fail("has a wildcard after '**'");
       if (name !== undefined) {
         if (names.includes(name)) fail(`has the variable '${name}' twice`);
         if (endsWithVariable) fail(`has nothing before the variable '${name}'`);
-        if (inner !== undefined && !VALUE.test(inner)) fail(`has an invalid value of the variable '${name}'`);
+        if (inner !== undefined && (!VALUE.test(inner) || /\*\*.*\*/.test(inner)))
+          fail(`has an invalid value of the variable '${name}'`);
         if (names.push(name) > MAX_VARIABLES) fail(`has more than ${MAX_VARIABLES} variables`);
       }
       const value = name === undefined ? part : (inner ?? '*');
-      endsWithRest ||= value.endsWith('**');
+      hasRest ||= value.includes('**');
       endsWithVariable = name !== undefined;
       pattern += name === undefined ? patternOf(value) : `(${patternOf(value)})`;
     }

@@ -31,6 +31,7 @@ besideEnvoy('templates match paths, and their variables make new ones', async (t
       all: managerOf([
         routeTo(match('/a/{id}/b/{rest=**}'), 'host', rewrite('/z/{rest}/{id}.x')),
         routeTo(match('/c/*/d/{f=e/*}'), 'host', rewrite('/{f}')),
+        routeTo(match('/v/{x=**/a}'), 'host', rewrite('/{x}')),
         routeTo(match('/regex/{x}'), 'host', {
           regex_rewrite: { pattern: { regex: '^/regex' }, substitution: '/new' },
         }),
@@ -48,6 +49,9 @@ besideEnvoy('templates match paths, and their variables make new ones', async (t
     ['/a/%7B/b/x%20y', '/z/x%20y/%7B.x'],
     ['/c/x/d/e/f', '/e/f'],
     ['/c/x/d/e', 'none'],
+    ['/v/1/2/a', '/1/2/a'],
+    ['/v/a', 'none'],
+    ['/v/1/ab', 'none'],
     ['/regex/1', '/new/1'],
   ] as const) {
     const { body } = await get(path);
@@ -68,6 +72,8 @@ t.test('invalid templates and combinations are refused', async (t) => {
     '/{x=**}/*',
     '/{x=}',
     '/{x=*.m}',
+    '/{x=**/*}',
+    '/{x=**/a}/*',
     '/{x}//',
     '/a b',
   ];
