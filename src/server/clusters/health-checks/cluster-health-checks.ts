@@ -124,7 +124,6 @@ export class ClusterHealthChecks implements HostChecks {
   stop(): void {
     for (const host of this.#hosts.values()) this.#end(host);
     this.#hosts.clear();
-    this.#cluster.events?.release();
   }
 
   // ── HostChecks ───────────────────────────────────────────────────────────────────────────────────────────────────
