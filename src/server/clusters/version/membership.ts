@@ -84,8 +84,8 @@ export class Membership implements DiscoveryListener {
     this.#transports = new TransportStats(config, resources);
     const checks = healthCheckSpec(config);
     if (checks !== undefined) {
-      const events = HealthEventLog.of(checks, spec.name, context.eventFiles);
-      if (events !== undefined) resources.whenUnused(() => events.release());
+      const eventLog = HealthEventLog.of(checks, spec.name, context.eventFiles);
+      if (eventLog !== undefined) resources.whenUnused(() => eventLog.release());
       const cluster = {
         spec,
         stats: resources.addScope('health_check.', HealthCheckStats),
@@ -93,7 +93,7 @@ export class Membership implements DiscoveryListener {
         observe: (key: string, mask: number, flags: number) => this.observe(key, mask, flags),
         transportMatched: (transport: number) => this.#transports.count(transport),
         hostPassed: (key: string) => this.outliers?.passedHealthCheck(key),
-        events,
+        events: eventLog,
         hostFailed: () => void this.#applyFound(false),
       };
       this.#checks = new ClusterHealthChecks(checks, cluster, context.checks);
