@@ -130,3 +130,23 @@ t.test(
     rig.close();
   },
 );
+
+t.test('a connection that was not redirected has no other destination, and a dead one has none', async (t) => {
+  const rig = new Rig();
+  const { transport } = rig;
+  for (const address of [loopback, internet('::1')]) {
+    const { client, server } = await rig.pair(rig.listen(address).address);
+    const own = transport.localAddress(server);
+    // With connection tracking the kernel knows a destination of every connection.
+    for (const id of [client, server]) {
+      const found = transport.originalDestination(id);
+      t.ok(found.length === 0 || Buffer.compare(found, own) === 0);
+    }
+    rig.now(Op.Close, client, 0, 0);
+    t.equal(transport.originalDestination(client).length, 0);
+  }
+  t.equal(transport.originalDestination(2 ** 31 - 1).length, 0);
+  t.throws(() => transport.originalDestination(-1));
+  t.throws(() => transport.originalDestination('1' as never));
+  rig.close();
+});
