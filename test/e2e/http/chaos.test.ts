@@ -174,11 +174,12 @@ for (const name of HTTP) {
     );
 
     // Counted too: a response that a timeout breaks off, and a request that is answered before its end; but not one whose
-    // host ends the response early.
+    // host ends the response early. Of tunnels, whose requests never end, those that the host breaks off are counted.
     const isTimedOut = ({ details, code }: Line) => /_timeout$/.test(details) && !/^(408|504)$/.test(code);
     const isCutByHost = ({ details }: Line) => /^upstream_reset_after_response_started/.test(details);
+    const isTunnel = ({ code }: Line) => code === '101';
     const isReset = (line: Line) =>
-      hasFlag('DC')(line) || isTimedOut(line) || (line.requestDuration === '-' && !isCutByHost(line));
+      hasFlag('DC')(line) || isTimedOut(line) || (line.requestDuration === '-' && isCutByHost(line) === isTunnel(line));
     t.equal(linesWith(isReset), count('rq_rx_reset'));
     t.equal(linesWith(hasFlag('DPE')), count('cx_protocol_error'));
     t.equal(linesWith(hasFlag('SI')), count('rq_idle_timeout'));
@@ -202,7 +203,9 @@ for (const name of HTTP) {
 
     const labels = `{envoy_http_conn_manager_prefix="${name}"}`;
     const brokenResponses = linesWith((line) => hasFlag('DPE')(line) && line.code !== '400');
-    const answered = count('rq_total') - linesWith(hasFlag('DC')) - count('rq_tx_reset') - brokenResponses;
+    const endedTunnels = linesWith((line) => isTunnel(line) && !isReset(line));
+    const answered =
+      count('rq_total') - linesWith(hasFlag('DC')) - count('rq_tx_reset') - brokenResponses - endedTunnels;
     await haveSamples(t, `envoy_http_downstream_rq_time${labels}`, answered);
     await haveSamples(t, `envoy_http_downstream_cx_length_ms${labels}`, count('cx_total'));
   });
