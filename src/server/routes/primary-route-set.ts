@@ -101,10 +101,11 @@ export class PrimaryRouteSet implements PrimaryRoutes {
       prepareRoutes: (manager) => {
         const other = ownRoutes(manager) ?? {};
         this.#check(other, filters);
-        secrets.add([other]);
-        const use = stats.prepare([other]);
+        const useSecrets = secrets.prepare([other]);
+        const useStats = stats.prepare([other]);
         return () => {
-          use();
+          useSecrets();
+          useStats();
           routes.config = other;
           routes.since = new Date();
           // The caller publishes the routes in this turn.

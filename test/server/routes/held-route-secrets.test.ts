@@ -18,7 +18,8 @@ function routesWith(name: string): RouteConfiguration {
   } as RouteConfiguration;
 }
 
-t.test('the secrets of former routes are kept until all workers have the latest', async (t) => {
+/** Returns a holder, the names of the secrets in use, and what waits for the workers. */
+function holding() {
   const inUse: string[] = [];
   const applied: (() => void)[] = [];
   const use = (configs: Iterable<SdsSecretConfig>) => {
@@ -28,6 +29,11 @@ t.test('the secrets of former routes are kept until all workers have the latest'
   };
   const secrets = new RouteSecrets(new ExtensionRegistry(EXTENSIONS), { problem: () => undefined, use });
   const held = new HeldRouteSecrets({ secrets, whenApplied: (callback) => void applied.push(callback) });
+  return { applied, held, inUse };
+}
+
+t.test('the secrets of former routes are kept until all workers have the latest', async (t) => {
+  const { applied, held, inUse } = holding();
   held.add([routesWith('a')]);
   held.keepLatest();
   held.add([routesWith('b')]);
@@ -42,6 +48,22 @@ t.test('the secrets of former routes are kept until all workers have the latest'
   for (const callback of applied.splice(0)) callback();
   t.same(inUse, []);
   held.add([routesWith('e')]);
+  held.close();
+  t.same(inUse, []);
+});
+
+t.test('the secrets of routes that are refused are removed', async (t) => {
+  const { applied, held, inUse } = holding();
+  held.add([routesWith('a')]);
+  held.prepare([routesWith('refused')]);
+  t.same(inUse, ['a', 'refused']);
+  const use = held.prepare([routesWith('b')]);
+  t.same(inUse, ['a', 'b'], 'those that were prepared before are not in use');
+  use();
+  held.keepLatest();
+  for (const callback of applied.splice(0)) callback();
+  t.same(inUse, ['b']);
+  held.prepare([routesWith('c')]);
   held.close();
   t.same(inUse, []);
 });
