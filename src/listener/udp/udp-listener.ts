@@ -80,15 +80,11 @@ export class UdpListener implements WorkerListener {
     this.stop();
     const what = 'internal error: a filter of a UDP listener was not closed';
     forEachGuarded(this.#options.filters, what, (filter) => filter.close());
-    for (const socket of this.#open.splice(0)) socket.close();
+    forEachGuarded(this.#open.splice(0), 'internal error: a UDP socket was not closed', (socket) => socket.close());
   }
 
   abandon(): void {
-    try {
-      this.remove();
-    } catch {
-      // The cause is already reported, and the other listeners must still be ended.
-    }
+    this.remove();
   }
 
   // UDP listeners have no filter chains, connections or connection limits.
