@@ -1,13 +1,7 @@
 // The access log of a DNS filter: one record for each query.
 
-import {
-  type AccessLogger,
-  addressText,
-  type Clock,
-  type DatagramPath,
-  StreamInfo,
-  type UdpSocket,
-} from '../../../sdk.js';
+import { type AccessLogger, type Clock, type DatagramPath, StreamInfo, type UdpSocket } from '../../../sdk.js';
+import { describeClient } from '../common/describe-client.js';
 import { type Query, QueryMistake, type ResponseCode } from './message.js';
 
 export interface AnsweredQuery {
@@ -39,17 +33,7 @@ export class QueryLog {
     info.durationMs = durationMs;
     info.responseCode = code;
     info.dns = { isParsed, name: shown(query.name), type: query.type, answers };
-    const remoteText = addressText(path.peer);
-    const localText = addressText(socket.localAddress(path));
-    info.downstream = {
-      remoteText,
-      directRemoteText: remoteText,
-      localText,
-      directLocalText: localText,
-      security: undefined,
-      transportFailure: '',
-      detected: undefined,
-    };
+    info.downstream = describeClient({ path, socket });
     for (const log of this.#logs) log.log(info);
   }
 

@@ -6,27 +6,12 @@ import {
   addressOfSockaddr,
   addressText,
   type Clock,
-  type DownstreamProperties,
   ResponseFlag,
   type StreamInfo,
 } from '../../../sdk.js';
-import type { SessionClient, SessionCounts, UdpSession } from './session.js';
+import { describeClient } from '../common/describe-client.js';
+import type { SessionCounts, UdpSession } from './session.js';
 import type { UdpProxySettings } from './settings.js';
-
-/** Returns the addresses of a client for logs and matchers. */
-export function describeClient({ path, socket }: SessionClient): DownstreamProperties {
-  const remoteText = addressText(path.peer);
-  const localText = addressText(socket.localAddress(path));
-  return {
-    remoteText,
-    directRemoteText: remoteText,
-    localText,
-    directLocalText: localText,
-    security: undefined,
-    transportFailure: '',
-    detected: undefined,
-  };
-}
 
 /** Logs a session. `info` is reused. */
 export function logSession(

@@ -22,7 +22,8 @@ import {
   Word64,
   type WorkerContext,
 } from '../../../sdk.js';
-import { describeClient, logProxy, logSession, type ProxyTotals } from './records.js';
+import { describeClient } from '../common/describe-client.js';
+import { logProxy, logSession, type ProxyTotals } from './records.js';
 import { type PickedHost, type SessionClient, type SessionProxy, UdpSession } from './session.js';
 import { SessionTable } from './session-table.js';
 import type { UdpProxySettings } from './settings.js';
