@@ -767,7 +767,7 @@ static_resources:
     withRoutes(
       '{ name: v, domains: ["*"], routes: [ { match: { prefix: / }, route: { cluster: known, hash_policy: [ { filter_state: { key: k } }, {} ] } } ] }',
     ),
-    "routes[0].route.hash_policy[0].filter_state: field 'filter_state' of envoy.config.route.v3.RouteAction.HashPolicy is not implemented in Baton: filters do not set filter state",
+    "routes[0].route.hash_policy[0].filter_state: field 'filter_state' of envoy.config.route.v3.RouteAction.HashPolicy is not implemented in Baton: name a header that a filter sets",
     'routes[0].route.hash_policy[1]: one of header, cookie, connection_properties, query_parameter, filter_state must be set',
   ],
   [
@@ -775,7 +775,7 @@ static_resources:
     withFilter(
       `{ name: t, typed_config: { "@type": ${TCP_URL}, stat_prefix: t, cluster: known, hash_policy: [ { filter_state: { key: k } } ] } }`,
     ),
-    "hash_policy[0].filter_state: field 'filter_state' of envoy.type.v3.HashPolicy is not implemented in Baton: filters do not set filter state",
+    "hash_policy[0].filter_state: field 'filter_state' of envoy.type.v3.HashPolicy is not implemented in Baton: use source_ip",
   ],
   [
     'a match from an older API, which causes no other errors',

@@ -114,7 +114,7 @@ export const LISTENER: ImplementedTable = {
   },
   'envoy.type.v3.HashPolicy': {
     source_ip: true,
-    filter_state: refused('filters do not set filter state: use source_ip'),
+    filter_state: refused('use source_ip'),
   },
   'envoy.type.v3.HashPolicy.SourceIp': {},
   'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster': { clusters: true },

@@ -1,4 +1,4 @@
-// Places for connections in the circuit breakers of a cluster and of its host. Whoever acquires one releases it exactly once.
+// Places for connections in the circuit breakers of a cluster and of its host. The code that acquires one releases it exactly once.
 
 import type { Priority } from '../../common/priority.js';
 import type { ClusterSpec } from '../cluster-config.js';
