@@ -44,6 +44,7 @@ import {
 import type { RequestPool } from '../../../../upstream/connections/http-pool.js';
 import { TcpTunnel } from '../../../../upstream/connections/tcp-tunnel.js';
 import { PoolFailure } from '../../../../upstream/pool-failure.js';
+import { HostWait } from '../../../../upstream/requested-hosts/host-wait.js';
 import type { HostWaiter } from '../../../../upstream/requested-hosts/requested-hosts.js';
 import { isCanaryResponse } from '../../../../upstream/response-stats.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
@@ -111,10 +112,8 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   #isActive = false;
   /** The client's send queue is above its high watermark, perhaps because of earlier responses. */
   #isClientBlocked = false;
-  /** The request waits until its cluster has the host that it names; undefined: it does not. */
-  #awaitedHost: { readonly cluster: Cluster; readonly key: string } | undefined;
-  /** Defined when it has waited: if that cluster does not have the host now, it does not get it, for this reason. */
-  #refusal: { readonly cluster: Cluster; readonly details: string } | undefined;
+  /** Created by the first request that waits until its cluster has the host that it names. */
+  #hostWait: HostWait | undefined;
   /** Created by the first request of a route with a hash policy. */
   #requestHash: RequestHash | undefined;
   /** The hash of this request, if it has one. */
@@ -264,7 +263,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (this.#isMirrored) this.#mirrors!.end();
     this.#isMirrored = false;
     this.#deadline.clear();
-    this.#stopAwaiting();
+    this.#hostWait?.stop();
     this.#try.abort(reason);
     this.#span?.abandoned(0, this.#thread.clock.monotonicMs);
     this.#span = undefined;
@@ -494,7 +493,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   #answerTimeout(answer: LocalReply, isCounted: boolean): void {
     if (logger.isDebug) this.#log(answer.details);
     this.#span?.abandoned(0, this.#thread.clock.monotonicMs);
-    this.#stopAwaiting();
+    this.#hostWait?.stop();
     this.#try.abort();
     if (this.#hasResponse) {
       this.#stream.info.responseFlags |= answer.flags;
@@ -568,7 +567,8 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
       cluster.requestedHosts === undefined ? this.#retries.pickHost(cluster, this.#hash) : this.#namedHost(cluster);
     if (host === undefined) {
       // It may be answered already, without room for a request that waits.
-      if (this.#awaitedHost === undefined && this.#isActive) this.#answerWithoutHost(this.#refusalOf(cluster));
+      if (this.#hostWait?.isWaiting !== true && this.#isActive)
+        this.#answerWithoutHost(this.#hostWait?.refusalOf(cluster));
       return;
     }
     const pool = this.#poolOf(cluster, host);
@@ -593,35 +593,22 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (this.#try.isPending) this.#waitForConnection();
   }
 
-  /** Returns the host that the request names. Begins to wait for it if it must be requested first: see #awaitedHost. */
+  /** Returns the host that the request names. Begins to wait for it if it must be requested first: see #hostWait. */
   #namedHost(cluster: Cluster): ClusterHost | undefined {
     const named = cluster.namedHost(this.#request.headers, this.#stream.info);
     if (typeof named !== 'string') return named;
-    const isRefused = this.#refusalOf(cluster) !== undefined || !cluster.requestedHosts!.request(named, this);
-    if (isRefused) return cluster.countNoHost();
-    this.#awaitedHost = { cluster, key: named };
+    this.#hostWait ??= new HostWait(this);
+    if (!this.#hostWait.begin(cluster, named)) return cluster.countNoHost();
     this.#waitForConnection();
     return undefined;
   }
 
   hostSettled(details = NO_HEALTHY_HOST.details): void {
-    this.#refusal = { cluster: this.#awaitedHost!.cluster, details };
-    this.#awaitedHost = undefined;
-    // The cluster may have been replaced, or removed.
-    this.#cluster = this.#route.cluster!.current ?? this.#cluster;
-    this.#guard(() => this.#start(this.#try.attempts === 0));
-    this.#refusal = undefined;
-  }
-
-  #refusalOf(cluster: Cluster): string | undefined {
-    return this.#refusal?.cluster === cluster ? this.#refusal.details : undefined;
-  }
-
-  #stopAwaiting(): void {
-    const awaited = this.#awaitedHost;
-    if (awaited === undefined) return;
-    awaited.cluster.requestedHosts!.cancel(awaited.key, this);
-    this.#awaitedHost = undefined;
+    this.#hostWait!.settle(details, () => {
+      // The cluster may have been replaced, or removed.
+      this.#cluster = this.#route.cluster!.current ?? this.#cluster;
+      this.#guard(() => this.#start(this.#try.attempts === 0));
+    });
   }
 
   #measure(stats: ClusterMeasurements): void {

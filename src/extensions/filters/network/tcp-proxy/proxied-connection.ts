@@ -24,6 +24,7 @@ import {
 import { EndedBy } from '../../../../upstream/connections/host-connection.js';
 import { UpstreamSocket, type UpstreamSocketEvents } from '../../../../upstream/connections/upstream-socket.js';
 import type { Host } from '../../../../upstream/hosts/host.js';
+import { HostWait } from '../../../../upstream/requested-hosts/host-wait.js';
 import type { HostWaiter } from '../../../../upstream/requested-hosts/requested-hosts.js';
 import type { ProxyContext } from './proxy-context.js';
 import type { TakenOverPairFacts } from './taken-over-pair.js';
@@ -45,10 +46,8 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   #activeMs: number;
   #clientEnded = false;
   #serverEnded = false;
-  /** The host that its cluster will have; undefined: it does not wait for one. */
-  #awaitedHost: { readonly cluster: Cluster; readonly key: string } | undefined;
-  /** Defined when it has waited: if that cluster does not have the host now, it does not get it, for this reason. */
-  #refusal: { readonly cluster: Cluster; readonly details: string } | undefined;
+  /** Created when the connection waits until its cluster has the host that it names. */
+  #hostWait: HostWait | undefined;
   #isOver = false;
   /** Both sockets are frozen and offered to another process. */
   #isFrozen = false;
@@ -358,8 +357,8 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     const host: Host | undefined =
       cluster.requestedHosts === undefined ? cluster.pickHost(hash) : this.#namedHost(cluster);
     if (host === undefined) {
-      if (this.#awaitedHost !== undefined) return;
-      const details = this.#refusalOf(cluster) ?? 'no_healthy_upstream';
+      if (this.#hostWait?.isWaiting === true) return;
+      const details = this.#hostWait?.refusalOf(cluster) ?? 'no_healthy_upstream';
       return this.#fail(ResponseFlag.NoHealthyUpstream, details, NoStart.Host);
     }
     this.#upstream = UpstreamSocket.connect(this, cluster, host, this.#connectOptions(cluster));
@@ -373,37 +372,21 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.info.upstreamHost = host.address;
   }
 
-  /** Returns the host that the connection names. Begins to wait for it if it must be requested first: see #awaitedHost. */
+  /** Returns the host that the connection names. Begins to wait for it if it must be requested first: see #hostWait. */
   #namedHost(cluster: Cluster): Host | undefined {
     const named = cluster.namedHost(undefined, this.info);
     if (typeof named !== 'string') return named;
-    const isRefused = this.#refusalOf(cluster) !== undefined || !cluster.requestedHosts!.request(named, this);
-    if (isRefused) return cluster.countNoHost();
-    this.#awaitedHost = { cluster, key: named };
-    return undefined;
+    this.#hostWait ??= new HostWait(this);
+    return this.#hostWait.begin(cluster, named) ? undefined : cluster.countNoHost();
   }
 
   hostSettled(details = 'no_healthy_upstream'): void {
-    this.#refusal = { cluster: this.#awaitedHost!.cluster, details };
-    this.#awaitedHost = undefined;
     try {
-      this.#retryConnect();
+      this.#hostWait!.settle(details, () => this.#retryConnect());
     } catch (error) {
       this.onFault();
       throw error;
     }
-    this.#refusal = undefined;
-  }
-
-  #refusalOf(cluster: Cluster): string | undefined {
-    return this.#refusal?.cluster === cluster ? this.#refusal.details : undefined;
-  }
-
-  #stopAwaiting(): void {
-    const awaited = this.#awaitedHost;
-    if (awaited === undefined) return;
-    this.#awaitedHost = undefined;
-    awaited.cluster.requestedHosts!.cancel(awaited.key, this);
   }
 
   /** Returns the hash of the client's address; undefined: any host may be picked. */
@@ -469,7 +452,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     const { options, stats, thread } = this.proxy;
     const { withheldBytes } = this.downstream;
     thread.wheel.cancel(this.#timer);
-    this.#stopAwaiting();
+    this.#hostWait?.stop();
     this.info.bytesReceived += withheldBytes;
     stats.addBytes(TcpStats.at.downstream_cx_rx_bytes_total, withheldBytes);
     this.info.connectionTerminationDetails ||= this.downstream.terminationDetails;
