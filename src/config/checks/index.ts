@@ -7,6 +7,7 @@ import type { Schema } from '../schema/schema.js';
 import type { Problems } from '../text/problems.js';
 import { checkBindable, checkStream } from './addresses.js';
 import { checkClusters } from './clusters/clusters.js';
+import { checkDnsCaches } from './clusters/dns-caches.js';
 import { checkLocalCluster } from './clusters/local-cluster.js';
 import { checkListeners } from './listeners/listeners.js';
 import { checkOverload } from './overload.js';
@@ -46,6 +47,7 @@ export function checkBootstrap(
   const reach = reachOf(bootstrap, context.http2Clusters);
   checkServerStreams(bootstrap, reach, problems);
   checkConfigSources(schema, 'envoy.config.bootstrap.v3.Bootstrap', bootstrap, reach, problems);
+  checkDnsCaches(bootstrap, schema, problems);
   const address = bootstrap.admin?.address?.socket_address;
   checkStream(address, ['admin', 'address', 'socket_address'], problems);
   checkBindable(bootstrap.admin?.address, ['admin', 'address'], problems);

@@ -12,6 +12,7 @@ import { ExtensionRegistry } from '../../extensions/registry.js';
 import { reportMistakes } from '../../extensions/report-mistakes.js';
 import { applicationLogFormat } from '../../log/application-log.js';
 import { checkStatsConfig } from '../../stats/settings/check-config.js';
+import { checkTlsContexts } from './check-tls-contexts.js';
 
 /** In the order in which they run. Their errors are reported in order of position. */
 export const CONFIGURATION_CHECKS: readonly BootstrapCheck[] = [
@@ -20,6 +21,7 @@ export const CONFIGURATION_CHECKS: readonly BootstrapCheck[] = [
   checkAdminAccessLog,
   checkListenerLogs,
   checkLogFiles,
+  checkTlsContexts,
   checkResourceFiles,
 ];
 

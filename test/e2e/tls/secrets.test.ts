@@ -17,12 +17,19 @@ const exactly = (name: string) => ({
 });
 
 /** Starts a listener `main` with the context `common`, without waiting for it. */
-function start(t: Teardown, program: ProxyProgram, common: Config, secrets: Config[], wait: 'live' | 'spawned') {
+function start(
+  t: Teardown,
+  program: ProxyProgram,
+  common: Config,
+  secrets: Config[],
+  wait: 'live' | 'spawned',
+  args: string[] = [],
+) {
   const listener = httpsListener('main', serverTls([], common, { require_client_certificate: true }), MANAGER);
   const config = bootstrap({ listeners: [], clusters: [] });
   return startBaton(t, {
     ...program,
-    wait,
+    ...{ wait, args },
     config: { ...config, static_resources: { listeners: [listener], secrets } },
   });
 }
@@ -73,4 +80,21 @@ t.test('a secret without the part that a context needs is refused', async (t) =>
   const baton = await start(t, { command: undefined }, common, [CERTIFICATE], 'spawned');
   t.equal((await baton.exited).code, 1);
   t.match(baton.stderr, /the secret 'certificate' has no validation_context/);
+});
+
+besideEnvoy('--mode validate refuses contexts that cannot be made of the static secrets', async (t, program) => {
+  const naming = (name: string) => ({ validation_context_sds_secret_config: { name } });
+  const rules = { name: 'rules', validation_context: exactly('one.test') };
+  const cases: [Config, Baton: RegExp, Envoy: RegExp][] = [
+    [naming('rulse'), /common_tls_context: static_resources\.secrets has no 'rulse'; did you mean 'rules'/, /rulse/],
+    [naming('rules'), /without trusted_ca/, /without trusted_ca/i],
+    [naming('certificate'), /the secret 'certificate' has no validation_context/, /Unknown static .*certificate/],
+  ];
+  for (const [common, ofBaton, ofEnvoy] of cases) {
+    const all = { tls_certificate_sds_secret_configs, ...common };
+    const args = ['--mode', 'validate'];
+    const process = await start(t, program, all, [CERTIFICATE, rules], 'spawned', args);
+    t.equal((await process.exited).code, 1);
+    t.match(process.stderr, program.command === undefined ? ofBaton : ofEnvoy);
+  }
 });
