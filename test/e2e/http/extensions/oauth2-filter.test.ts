@@ -378,6 +378,7 @@ besideEnvoy('unusable answers of the token endpoint', async (t, program) => {
     ['{"access_token":5,"expires_in":7}', 401],
     ['{"access_token":null,"expires_in":7}', 401],
     ['{"access_token":"x","expires_in":"7"}', 302],
+    ['{"access_token":"x","expires_in":"9007199254740991"}', 302],
     ['{"access_token":"x","expires_in":7.0}', 302],
     ['{"accessToken":"x","expiresIn":7,"other":{"a":[1]}}', 302],
     ['{"access_token":"","expires_in":7}', 302],

@@ -67,6 +67,6 @@ function textOf(value: unknown): string | null | undefined {
 
 function secondsOf(value: unknown): number | null | undefined {
   if (value === undefined || value === null) return null;
-  const seconds = typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value;
+  const seconds = typeof value === 'string' && /^-?\d{1,16}$/.test(value) ? Number(value) : value;
   return Number.isSafeInteger(seconds) ? (seconds as number) : undefined;
 }
