@@ -78,12 +78,13 @@ export interface OpenOptions {
 export function openListenSockets(shim: NativeShim, listener: Listener, options: OpenOptions): ListenSockets {
   const { reused, keepsBoundPath, workers } = options;
   const wanted = options.address ?? listenAddress(listener.address);
-  if (isUdp(listener) && workers > 1 && !sharesPort(listener, wanted)) throw new ListenError(UNSTABLE);
   const isReusePort = reused?.isReusePort ?? sharesPort(listener, wanted);
   const isShared = !isReusePort || !sharesPort(listener, wanted);
   const fds = [...(reused?.fds ?? [])];
   const taken = fds.length;
   try {
+    // Workers would get datagrams of each other's sessions from one socket.
+    if (isUdp(listener) && workers > 1 && isShared) throw new ListenError(UNSTABLE);
     let address = reused?.address ?? wanted;
     if (wanted.kind === AddressKind.Unix && taken === 0) {
       if (keepsBoundPath && isSocketBound(shim, encodeAddress(wanted))) throw new PathInUse();
@@ -100,11 +101,11 @@ export function openListenSockets(shim: NativeShim, listener: Listener, options:
     return { address, fds, isShared, isReusePort, mode, lineage };
   } catch (error) {
     for (const fd of fds) shim.closeDescriptor(fd);
-    throw listenError(wanted, error);
+    throw error instanceof ListenError ? error : listenError(wanted, error);
   }
 }
 
-/** In Envoy's words. */
+/** In Envoy's words. It also answers sockets of a parent process that were bound without the option. */
 const UNSTABLE =
   'Listening on UDP when concurrency is > 1 without the SO_REUSEPORT socket option results in unstable packet proxying. ' +
   'Configure the reuse_port listener option or set concurrency = 1.';
