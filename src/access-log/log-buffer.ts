@@ -13,8 +13,9 @@ export class LogBuffer {
   #bytes!: Uint8Array;
   #view!: DataView;
 
-  constructor(capacity: number) {
-    this.#use(new Uint8Array(capacity));
+  /** @param memory for the first bytes, or its size */
+  constructor(memory: Uint8Array | number) {
+    this.#use(typeof memory === 'number' ? new Uint8Array(memory) : memory);
   }
 
   get bytes(): Uint8Array {

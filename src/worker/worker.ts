@@ -105,7 +105,10 @@ class Worker {
     });
     this.#timers = timers;
     this.#transport = io.transport;
-    this.#accessLogFiles = new AccessLogFiles(start.fileFlush);
+    this.#accessLogFiles = new AccessLogFiles(start.fileFlush, {
+      opened: (file, path, memory) => this.#send({ kind: 'log-opened', file, path, memory }),
+      closed: (file) => this.#send({ kind: 'log-closed', file }),
+    });
     this.#scopes = new ThreadScopes(stats);
     this.#scopes.add(start.snapshot.statScopes);
     this.#serverStats = this.#scopes.find('server.', ServerStats);

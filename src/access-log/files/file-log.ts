@@ -9,6 +9,7 @@ import { workingDirectory } from '../../common/files/working-directory.js';
 import { getLogger } from '../../log/logger.js';
 import { LogBuffer } from '../log-buffer.js';
 import { type FileCounters, FileWriter } from './file-writer.js';
+import { SharedLines, type SharedLinesReceiver } from './shared-lines.js';
 
 export interface FileLogOptions {
   /** Buffer size at which it is written (--file-flush-min-size-kb). */
@@ -45,8 +46,12 @@ export class AccessLogFiles {
   readonly #files = new Map<string, AccessLogFile>();
   /** Files without users that still have unwritten lines. */
   readonly #closing = new Set<AccessLogFile>();
+  readonly #receiver: SharedLinesReceiver | undefined;
+  #opened = 0;
 
-  constructor(options: FileLogOptions = {}) {
+  /** @param receiver takes the lines that the thread may leave behind */
+  constructor(options: FileLogOptions = {}, receiver?: SharedLinesReceiver) {
+    this.#receiver = receiver;
     const { flushMinBytes = DEFAULT_FLUSH_MIN_BYTES, flushIntervalMs = DEFAULT_FLUSH_INTERVAL_MS } = options;
     // Room for a full buffer that is being written and the next one, regardless of their size.
     const { maxPendingBytes = Math.max(DEFAULT_MAX_PENDING_BYTES, 3 * flushMinBytes) } = options;
@@ -62,9 +67,11 @@ export class AccessLogFiles {
       const interval = this.#options.flushIntervalMs;
       const flushIntervalMs =
         standardStream(path) !== undefined ? Math.min(interval, STANDARD_STREAM_INTERVAL_MS) : interval;
+      const id = this.#opened++;
       file = new AccessLogFile(path, { ...this.#options, flushIntervalMs }, this.counters, (unused) =>
-        this.#end(unused),
+        this.#end(unused, id),
       );
+      this.#receiver?.opened(id, path, file.shared.memory);
       this.#files.set(path, file);
     }
     file.users++;
@@ -100,10 +107,13 @@ export class AccessLogFiles {
     return [...this.#files.values(), ...this.#closing];
   }
 
-  #end(file: AccessLogFile): void {
+  #end(file: AccessLogFile, id: number): void {
     this.#files.delete(file.path);
     this.#closing.add(file);
-    void file.close().then(() => this.#closing.delete(file));
+    void file.close().then(() => {
+      this.#closing.delete(file);
+      this.#receiver?.closed(id);
+    });
   }
 }
 
@@ -112,6 +122,8 @@ export class AccessLogFile {
   readonly path: string;
   /** The buffer to which the next line is appended. */
   readonly buffer: LogBuffer;
+  /** The memory of the buffer, unless a long line has made that grow. */
+  readonly shared: SharedLines;
   /** Number of loggers that have opened it. */
   users = 0;
   readonly #writer: FileWriter;
@@ -140,7 +152,8 @@ export class AccessLogFile {
     this.#counters = counters;
     this.#onUnused = onUnused;
     this.#capacity = options.flushMinBytes + 4096;
-    this.buffer = new LogBuffer(this.#capacity);
+    this.shared = new SharedLines(this.#capacity);
+    this.buffer = new LogBuffer(this.shared.bytes);
     this.#writer = new FileWriter({
       path,
       counters,
@@ -161,8 +174,9 @@ export class AccessLogFile {
   endLine(): void {
     this.#lines++;
     this.#counters.writeBuffered++;
-    if (this.buffer.length >= this.#flushMinBytes) this.#handOver();
-    else if (!this.#isTimerSet) this.#setTimer();
+    if (this.buffer.length >= this.#flushMinBytes) return this.#handOver();
+    if (this.buffer.bytes === this.shared.bytes) this.shared.set(this.buffer.length, this.#lines);
+    if (!this.#isTimerSet) this.#setTimer();
   }
 
   reopen(): Promise<void> {
@@ -195,12 +209,23 @@ export class AccessLogFile {
 
   #handOver(isLast = false): void {
     if (this.#lines === 0) return;
-    const { bytes, length } = this.buffer;
+    const { length } = this.buffer;
     const lines = this.#lines;
-    this.buffer.renew(this.#spare ?? new Uint8Array(this.#capacity));
-    this.#spare = undefined;
+    const bytes = this.#bytesToWrite();
+    this.buffer.renew(this.shared.bytes);
     this.#lines = 0;
     this.#writer.write(bytes, length, lines, isLast);
+    this.shared.set(0, 0);
+  }
+
+  /** Returns the bytes of the buffer; copies those that the next lines overwrite. */
+  #bytesToWrite(): Uint8Array {
+    const { bytes, length } = this.buffer;
+    if (bytes !== this.shared.bytes) return bytes;
+    const copy = this.#spare ?? new Uint8Array(this.#capacity);
+    this.#spare = undefined;
+    copy.set(bytes.subarray(0, length));
+    return copy;
   }
 
   #setTimer(): void {

@@ -9,6 +9,7 @@ import { atMostMs } from '../../common/time/within-ms.js';
 import { internalError } from '../../log/internal-errors.js';
 import { getLogger, type LoggerFile } from '../../log/logger.js';
 import type { FromWorker, ToWorker, WorkerStart } from '../../worker/messages/messages.js';
+import { LeftLogLines } from './left-log-lines.js';
 import type { SnapshotFailure } from './snapshots.js';
 
 const logger = getLogger('main');
@@ -38,6 +39,7 @@ export class WorkerThread {
   readonly index: number;
   readonly #execArgv: readonly string[] | undefined;
   readonly #events: WorkerThreadEvents;
+  readonly #logLines = new LeftLogLines();
   #pool: Piscina;
   #port: MessagePort | undefined;
   #isEnding = false;
@@ -155,12 +157,17 @@ export class WorkerThread {
         return this.#events.failed(message);
       case 'extension':
         return this.#events.extension(message.name, message.message);
+      case 'log-opened':
+        return this.#logLines.opened(message.file, message.path, message.memory);
+      case 'log-closed':
+        return this.#logLines.closed(message.file);
       case 'logger-files':
         return this.#events.loggerFiles(message.files);
     }
   }
 
   #died(error: unknown, livedMs: number): void {
+    this.#logLines.write();
     if (this.#isEnding) return;
     logger.critical(`worker ${this.index} died: ${messageOf(error)}; starting another one`);
     this.#events.died(error);

@@ -247,5 +247,13 @@ export type FromWorker =
   | { readonly kind: 'failed'; readonly version: number; readonly isComplete: boolean; readonly message: string }
   /** A message to an extension's part on the primary. */
   | { readonly kind: 'extension'; readonly name: string; readonly message: unknown }
+  /** An access log file is open. `memory`: see SharedLines. */
+  | {
+      readonly kind: 'log-opened';
+      readonly file: number;
+      readonly path: string;
+      readonly memory: SharedArrayBuffer;
+    }
+  | { readonly kind: 'log-closed'; readonly file: number }
   /** Files of this thread that have a logger. */
   | { readonly kind: 'logger-files'; readonly files: readonly LoggerFile[] };
