@@ -3,6 +3,7 @@
 
 import { onDemand } from '../common/package/on-demand.js';
 import type { ConnectedSources } from './connected-sources.js';
+import type { ResourceReader } from './resource-reader.js';
 import type { SourcesContext } from './sources-context.js';
 import { subscribeLater } from './subscribe-later.js';
 import type { ConfigSources, Subscription, SubscriptionRequest } from './subscription.js';
@@ -19,11 +20,12 @@ export class ServerConfigSources implements ConfigSources {
   }
 
   subscribe<M>(request: SubscriptionRequest<M>): Subscription {
-    const connect = () => {
-      this.#connecting = this.#connect();
-      return this.#connecting;
-    };
-    return subscribeLater(connect, request as SubscriptionRequest, this.#context.failed);
+    return subscribeLater(() => this.#connect(), request as SubscriptionRequest, this.#context.failed);
+  }
+
+  /** Returns a reader for resources that do not come from a subscription. */
+  async reader(): Promise<ResourceReader> {
+    return (await this.#connect()).reader();
   }
 
   /** Checks later updates against another bootstrap. */
@@ -36,7 +38,12 @@ export class ServerConfigSources implements ConfigSources {
     await (await this.#connecting?.catch(() => undefined))?.close();
   }
 
-  async #connect(): Promise<ConnectedSources> {
+  #connect(): Promise<ConnectedSources> {
+    this.#connecting = this.#create();
+    return this.#connecting;
+  }
+
+  async #create(): Promise<ConnectedSources> {
     const { ConnectedSources: Connected } = await this.#load();
     this.#connected ??= new Connected(this.#context);
     return this.#connected;

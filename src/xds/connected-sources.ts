@@ -12,6 +12,7 @@ import { CachedReader } from './reading/cached-reader.js';
 import { ReadingThread } from './reading/reading-thread.js';
 import { readingSettings } from './reading/settings.js';
 import type { ReadingSettings } from './reading/task.js';
+import type { ResourceReader } from './resource-reader.js';
 import type { SourcesContext } from './sources-context.js';
 import { subscribeLater } from './subscribe-later.js';
 import type { ConfigSources, Subscription, SubscriptionRequest } from './subscription.js';
@@ -42,6 +43,11 @@ export class ConnectedSources implements ConfigSources {
     };
     this.#subscriptions.add(subscription);
     return subscription;
+  }
+
+  /** Returns a reader for resources that do not come from a subscription. */
+  reader(): ResourceReader {
+    return new CachedReader(this.#reading);
   }
 
   /** Checks later updates against another bootstrap. */

@@ -29,6 +29,7 @@ export const BOOTSTRAP: ImplementedTable = {
     layered_runtime: true,
     default_regex_engine: true,
     overload_manager: true,
+    hds_config: true,
     bootstrap_extensions: true,
     enable_dispatcher_stats: true,
     tracing: true,
@@ -36,7 +37,6 @@ export const BOOTSTRAP: ImplementedTable = {
     typed_dns_resolver_config: onlyExtension(RESOLVERS, RESOLVER),
     ...notImplemented(
       'node_context_params',
-      'hds_config',
       'header_prefix',
       'use_tcp_for_dns_lookups',
       'fatal_actions',

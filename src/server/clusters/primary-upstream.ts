@@ -47,22 +47,22 @@ export class PrimaryUpstream {
   /** The hosts of services without a cluster. */
   readonly #targets: CallTargets;
   readonly #primary: Primary;
-  readonly #checks: PrimaryCheckThread;
+  readonly checks: PrimaryCheckThread;
   /** Connections of health checks. */
   readonly #checkCalls: PrimaryCalls;
   /** That of typed_dns_resolver_config; undefined: the resolver of the process. */
   readonly #resolver: DnsResolver | undefined;
-  readonly #eventFiles: EventFiles;
+  readonly eventFiles: EventFiles;
   /** Undefined when none is configured. */
   readonly #outlierLog: OutlierEventLog | undefined;
 
   constructor(primary: Primary, options: UpstreamOptions) {
     const { bootstrap, fileFlush, runtime } = options;
     this.#primary = primary;
-    this.#checks = this.#createChecks(runtime);
+    this.checks = this.#createChecks(runtime);
     const { event_log_path: eventLog } = bootstrap.cluster_manager?.outlier_detection ?? {};
-    this.#eventFiles = new EventFiles(fileFlush, primary.store);
-    if (eventLog) this.#outlierLog = new OutlierEventLog(eventLog, this.#eventFiles);
+    this.eventFiles = new EventFiles(fileFlush, primary.store);
+    if (eventLog) this.#outlierLog = new OutlierEventLog(eventLog, this.eventFiles);
     const resolver = resolverSettings(bootstrap.typed_dns_resolver_config);
     this.#resolver = resolver && primary.resolver.withSettings(resolver);
     const context = this.#clusterContext(options);
@@ -82,18 +82,18 @@ export class PrimaryUpstream {
 
   /** Called after a log rotation. */
   reopenLog(): void {
-    this.#eventFiles.reopen();
+    this.eventFiles.reopen();
   }
 
   /** Stops all clusters, and closes the primary's connections to their hosts. */
   async close(): Promise<void> {
-    this.#checks.close();
+    this.checks.close();
     this.clusters.stop();
     this.#targets.stop();
     this.#resolver?.close();
     this.#checkCalls.close();
     this.calls.close();
-    await this.#eventFiles.close();
+    await this.eventFiles.close();
   }
 
   #createChecks(runtime: Runtime): PrimaryCheckThread {
@@ -120,9 +120,9 @@ export class PrimaryUpstream {
       locality: serverPlace(bootstrap).locality,
       random: new Random(),
       now: monotonicMs,
-      checks: this.#checks,
+      checks: this.checks,
       outlierEvents: this.#outlierLog,
-      eventFiles: this.#eventFiles,
+      eventFiles: this.eventFiles,
     };
   }
 

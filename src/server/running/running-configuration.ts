@@ -20,6 +20,7 @@ import type { ClusterSet } from '../clusters/cluster-set.js';
 import { PrimaryUpstream } from '../clusters/primary-upstream.js';
 import type { DrainDefaults } from '../draining/drain-manager.js';
 import { FilterConfigSet } from '../filter-configs/filter-config-set.js';
+import { HealthDelegate } from '../health-discovery/health-delegate.js';
 import { ListenerDiscovery } from '../listeners/lds.js';
 import { ListenerSet } from '../listeners/listener-set.js';
 import { FilterParts } from '../listeners/version/filter-parts.js';
@@ -85,6 +86,8 @@ export class RunningConfiguration {
   readonly #drainingClusters: DrainingClusters;
   /** Undefined without cluster_manager.load_stats_config. */
   readonly #loadReporter: LoadReporter | undefined;
+  /** Undefined without hds_config. */
+  readonly #healthDelegate: HealthDelegate | undefined;
 
   constructor(
     primary: Primary,
@@ -134,6 +137,7 @@ export class RunningConfiguration {
       this.clusterDiscovery.staticsRemoved(names);
     });
     this.#loadReporter = this.#createLoadReporter(bootstrap, node);
+    this.#healthDelegate = this.#createHealthDelegate(bootstrap, node);
     const { lds_config: lds } = bootstrap.dynamic_resources ?? {};
     this.listenerDiscovery = lds && new ListenerDiscovery(lds, this.#sources, this.listeners);
   }
@@ -154,6 +158,7 @@ export class RunningConfiguration {
       clustersInitialized: () => {
         this.clusters.initialized();
         this.#loadReporter?.start();
+        this.#healthDelegate?.start();
       },
       startListeners: (init) => this.listeners.open(listeners, init),
       startListenerDiscovery: listenerDiscovery && ((init) => listenerDiscovery.start(init)),
@@ -212,6 +217,7 @@ export class RunningConfiguration {
   async freeze(): Promise<void> {
     this.#rtds.close();
     this.#loadReporter?.close();
+    await this.#healthDelegate?.close();
     this.scripts.close();
     this.runtime.close();
     this.#parts.close();
@@ -245,6 +251,17 @@ export class RunningConfiguration {
     const { store } = this.#primary;
     const { calls } = this.upstream;
     return new LoadReporter({ source, node, calls, store, clusters, failed: internalError });
+  }
+
+  #createHealthDelegate({ hds_config: source }: Bootstrap, node: Node): HealthDelegate | undefined {
+    if (source === undefined) return undefined;
+    const { extensions: policies, store, tls } = this.#primary;
+    const { calls, checks, eventFiles } = this.upstream;
+    return new HealthDelegate({
+      ...{ source, node, calls, store, tls, policies, checks, eventFiles },
+      reader: () => this.#sources.reader(),
+      failed: internalError,
+    });
   }
 
   #createSources(dynamic: DynamicOptions, node: Node): ServerConfigSources {

@@ -82,12 +82,13 @@ export function sourcesIn(
   finderOf(schema).find(name, message as Message, (source, path) => found(source as ConfigSource, path));
 }
 
-/** Like checkConfigSources(), for the streams of the server itself: ads_config and load_stats_config. */
+/** Like checkConfigSources(), for the streams of the server itself: ads_config, load_stats_config and hds_config. */
 export function checkServerStreams(bootstrap: Bootstrap, reach: Reach, problems: Problems): void {
   const ads = bootstrap.dynamic_resources?.ads_config;
   if (ads !== undefined) checkApi(ads, ['dynamic_resources', 'ads_config'], reach, problems);
   const loads = bootstrap.cluster_manager?.load_stats_config;
   if (loads !== undefined) checkApi(loads, ['cluster_manager', 'load_stats_config'], reach, problems);
+  if (bootstrap.hds_config !== undefined) checkApi(bootstrap.hds_config, ['hds_config'], reach, problems);
 }
 
 /** Reports xdstp names: their authority would determine the source, instead of the source next to the name. */

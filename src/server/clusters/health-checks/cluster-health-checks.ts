@@ -31,7 +31,7 @@ export interface CheckedCluster {
   /** Called when a check of the host has passed and the host is healthy. */
   hostPassed(key: string): void;
   /** Undefined: events of the checks are not logged. */
-  readonly events: HealthEventLog | undefined;
+  readonly events: Pick<HealthEventLog, 'write'> | undefined;
   /** Called when a removed host that was kept as healthy has failed: the cluster must call setHosts() again. */
   hostFailed(): void;
 }

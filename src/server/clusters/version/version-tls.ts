@@ -8,7 +8,13 @@ import type { TlsContexts } from '../../../tls/tls-contexts.js';
 import type { ClusterTls, ClusterTransport, ProxyHeaderSpec, RequestNames } from '../../../upstream/cluster-config.js';
 import { encodeTlv } from '../../../upstream/connections/proxy-header.js';
 import type { InitManager } from '../../init/init-manager.js';
+import type { ClusterResources } from './cluster-resources.js';
 import type { VersionResources } from './version-resources.js';
+
+/** What the transport sockets of a version need of its resources. */
+export type TransportResources = Pick<VersionResources, 'addScope' | 'statsOf' | 'whenUnused'> & {
+  readonly shared: Pick<ClusterResources, 'tlsScopes'>;
+};
 
 /**
  * Makes the contexts of a version, which `resources` releases, for ClusterSpec.transports. `init` waits for their secrets. Throws a
@@ -16,7 +22,7 @@ import type { VersionResources } from './version-resources.js';
  */
 export function clusterTransports(
   config: Cluster,
-  resources: VersionResources,
+  resources: TransportResources,
   contexts: TlsContexts,
   init: InitManager,
 ): (ClusterTransport | null)[] {
@@ -39,7 +45,7 @@ export function clusterTransports(
 function clusterTls(
   config: Cluster,
   context: UpstreamTlsContext,
-  resources: VersionResources,
+  resources: TransportResources,
   contexts: TlsContexts,
   init: InitManager,
 ): ClusterTls {

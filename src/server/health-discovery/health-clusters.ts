@@ -1,0 +1,124 @@
+// The clusters of the current specifier, and the report about them.
+
+import { ProtobufWriter } from '../../common/protobuf-writer.js';
+import type { Cluster } from '../../config/generated/api.js';
+import { encodeJson, loadMessages } from '../../config/schema/messages.js';
+import { type Address, AddressKind } from '../../io/addresses/address.js';
+import { HealthFlag } from '../../upstream/hosts/health-flags.js';
+import type { ResolvedEndpoint } from '../../upstream/hosts/host.js';
+import type { Locality } from '../../upstream/hosts/locality.js';
+import type { Resource } from '../../xds/resource.js';
+import { HealthCluster, type HealthClusterContext, type HostState } from './health-cluster.js';
+
+/** Clusters created, or hosts reported, in one step: some milliseconds of work. */
+const CLUSTERS_PER_STEP = 64;
+const HOSTS_PER_STEP = 500;
+
+const HOST = 'envoy.service.health.v3.EndpointHealth';
+const LOCALITY = 'envoy.config.core.v3.Locality';
+
+export class HealthClusters {
+  readonly #context: HealthClusterContext;
+  readonly #types = loadMessages(HOST, LOCALITY);
+  #clusters = new Map<string, HealthCluster>();
+
+  constructor(context: HealthClusterContext) {
+    this.#context = context;
+  }
+
+  /**
+   * Replaces the clusters in steps: those whose configuration is the same object go on. Throws, with nothing changed, when one cannot be used.
+   */
+  *replace(resources: readonly Resource<Cluster>[]): Generator<void, void> {
+    const before = this.#clusters;
+    const next = new Map<string, HealthCluster>();
+    const created: HealthCluster[] = [];
+    try {
+      for (const { message, name } of resources) {
+        const former = before.get(name);
+        if (former?.config === message) {
+          next.set(name, former);
+          continue;
+        }
+        const cluster = new HealthCluster(message, former, this.#context);
+        created.push(cluster);
+        next.set(name, cluster);
+        if (created.length % CLUSTERS_PER_STEP === 0) yield;
+      }
+    } catch (error) {
+      for (const cluster of created) cluster.close();
+      throw error;
+    }
+    this.#clusters = next;
+    let closed = 0;
+    for (const [name, cluster] of before) {
+      if (next.get(name) === cluster) continue;
+      cluster.close();
+      if (++closed % CLUSTERS_PER_STEP === 0) yield;
+    }
+  }
+
+  /** Returns an encoded EndpointHealthResponse. */
+  *report(): Generator<void, Uint8Array> {
+    const report = new ProtobufWriter();
+    let work = 0;
+    for (const [name, cluster] of this.#clusters) {
+      const writer = new ProtobufWriter();
+      writer.string(1, name);
+      for (const [locality, hosts] of byLocality(cluster.endpoints)) {
+        const group = new ProtobufWriter();
+        group.bytes(1, encodeJson(this.#types[LOCALITY], locality));
+        for (const host of hosts) {
+          const bytes = this.#host(cluster, host);
+          group.bytes(2, bytes);
+          // The old list of all hosts, which Envoy sends too.
+          report.bytes(1, bytes);
+          if (++work % HOSTS_PER_STEP === 0) yield;
+        }
+        writer.bytes(2, group.copy());
+      }
+      report.bytes(2, writer.copy());
+      if (++work % HOSTS_PER_STEP === 0) yield;
+    }
+    return report.copy();
+  }
+
+  close(): void {
+    for (const cluster of this.#clusters.values()) cluster.close();
+    this.#clusters.clear();
+  }
+
+  #host(cluster: HealthCluster, endpoint: ResolvedEndpoint): Uint8Array {
+    const state = cluster.stateOf(endpoint);
+    return encodeJson(this.#types[HOST], {
+      endpoint: { address: addressOf(endpoint.address) },
+      health_status: statusOf(state),
+      ...(state.status === 0 ? {} : { health_metadata: { http_status_code: state.status } }),
+    });
+  }
+}
+
+function byLocality(endpoints: readonly ResolvedEndpoint[]): Iterable<readonly [object, ResolvedEndpoint[]]> {
+  const groups = new Map<string, readonly [object, ResolvedEndpoint[]]>();
+  for (const endpoint of endpoints) {
+    const key = JSON.stringify(localityOf(endpoint.locality));
+    let group = groups.get(key);
+    if (group === undefined) groups.set(key, (group = [localityOf(endpoint.locality), []]));
+    group[1].push(endpoint);
+  }
+  return groups.values();
+}
+
+function localityOf({ region, subZone, zone }: Locality): object {
+  return { region, zone, sub_zone: subZone };
+}
+
+function statusOf({ flags }: HostState): string {
+  if ((flags & HealthFlag.FailedActiveHealthCheck) === 0) return 'HEALTHY';
+  return flags & HealthFlag.ActiveHealthCheckTimeout ? 'TIMEOUT' : 'UNHEALTHY';
+}
+
+function addressOf({ ip, kind, path, port }: Address): object {
+  if (kind === AddressKind.Unix) return { pipe: { path } };
+  return { socket_address: { address: ip, port_value: port } };
+}

@@ -1,0 +1,225 @@
+// Checks hosts for the health discovery service (HDS): one stream, in which the service says which hosts to check and how, and the
+// server reports their health at an interval.
+
+import { messageOf } from '../../common/errors/errors.js';
+import { ProtobufWriter } from '../../common/protobuf-writer.js';
+import { Random } from '../../common/random.js';
+import { shownName } from '../../common/text/shown.js';
+import { inTurns } from '../../common/time/next-turn.js';
+import type { ApiConfigSource, Cluster, Node } from '../../config/generated/api.js';
+import { encodeJson, loadMessages } from '../../config/schema/messages.js';
+import { escaped } from '../../config/text/problem.js';
+import type { GrpcCall } from '../../grpc/grpc-call.js';
+import { GrpcChannel } from '../../grpc/grpc-channel.js';
+import { getLogger } from '../../log/logger.js';
+import { HdsDelegateStats } from '../../stats/layouts/hds-delegate.js';
+import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
+import type { CallingThread } from '../../upstream/calling-thread.js';
+import { BackOff } from '../../xds/grpc/back-off.js';
+import type { Resource } from '../../xds/resource.js';
+import type { ResourceReader } from '../../xds/resource-reader.js';
+import type { HealthClusterContext } from './health-cluster.js';
+import { HealthClusters } from './health-clusters.js';
+import { SpecifierReader } from './specifier.js';
+
+const METHOD = '/envoy.service.health.v3.HealthDiscoveryService/StreamHealthCheck';
+const REQUEST = 'envoy.service.health.v3.HealthCheckRequestOrEndpointHealthResponse';
+/** The field HealthCheckRequestOrEndpointHealthResponse.endpoint_health_response. */
+const REPORT_FIELD = 2;
+
+/** As in Envoy. */
+const MIN_RETRY_MS = 1000;
+const MAX_RETRY_MS = 30_000;
+/** Above this, a report waits for the next interval: the service does not read. */
+const MAX_QUEUED_BYTES = 1024 * 1024;
+
+const logger = getLogger('upstream');
+
+export interface HealthDelegateOptions extends HealthClusterContext {
+  /** `hds_config` */
+  readonly source: ApiConfigSource;
+  readonly node: Node;
+  readonly calls: CallingThread;
+  /** Returns a reader for clusters. */
+  readonly reader: () => Promise<ResourceReader>;
+  /** Called for an internal error. */
+  failed(what: string, error: unknown): void;
+}
+
+export class HealthDelegate {
+  readonly #options: HealthDelegateOptions;
+  readonly #channel: GrpcChannel;
+  readonly #specifiers = new SpecifierReader();
+  readonly #clusters: HealthClusters;
+  /** The encoded first message of each stream. */
+  readonly #request: Uint8Array;
+  readonly #scope: ScopeRef;
+  readonly #stats: Scope;
+  readonly #backOff = new BackOff(MIN_RETRY_MS, MAX_RETRY_MS, new Random());
+  #reader: Promise<ResourceReader> | undefined;
+  #call: GrpcCall | undefined;
+  #retry: NodeJS.Timeout | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  /** The specifier in use; undefined before the first. */
+  #current: Buffer | undefined;
+  #intervalMs = 0;
+  /** The last received specifier that is not applied yet. */
+  #next: Buffer | undefined;
+  #isApplying = false;
+  #lastFailure = '';
+  #isClosed = false;
+
+  constructor(options: HealthDelegateOptions) {
+    this.#options = options;
+    const { calls, node, source, store } = options;
+    this.#channel = new GrpcChannel(source.grpc_services![0]!, calls);
+    this.#clusters = new HealthClusters(options);
+    const capability = { health_check_protocols: ['HTTP', 'TCP'] };
+    this.#request = encodeJson(loadMessages(REQUEST)[REQUEST], { health_check_request: { node, capability } });
+    this.#scope = store.addScope('hds_delegate.', HdsDelegateStats);
+    this.#stats = store.scope(this.#scope);
+  }
+
+  /** Opens the stream. */
+  start(): void {
+    if (this.#isClosed) return;
+    let hasBegun = false;
+    const call = this.#channel.stream(METHOD, {
+      onConnected: () => {
+        if (this.#lastFailure !== '') logger.info(`${this.#name} is open again`);
+        this.#lastFailure = '';
+      },
+      onMessage: (message) => this.#guard(() => this.#receive(message)),
+      onEnd: ({ code, details }) => {
+        const lose = () => this.#lose(`${code}, ${details}`);
+        if (hasBegun) lose();
+        else setImmediate(lose);
+      },
+    });
+    hasBegun = true;
+    if (call === undefined) return;
+    this.#call = call;
+    this.#send(this.#request);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    this.#stop();
+    this.#next = undefined;
+    clearTimeout(this.#retry);
+    this.#channel.close();
+    this.#clusters.close();
+    this.#options.store.removeScope(this.#scope);
+    (await this.#reader?.catch(() => undefined))?.close();
+  }
+
+  get #name(): string {
+    const { envoy_grpc: own, google_grpc: google } = this.#options.source.grpc_services![0]!;
+    return `health discovery by ${shownName(own?.cluster_name ?? google?.target_uri ?? '')}`;
+  }
+
+  #send(message: Uint8Array): void {
+    this.#call!.write(message);
+    this.#stats.increment(HdsDelegateStats.at.responses);
+  }
+
+  /** Ends the call. Checks go on, and their results are reported on the next stream. */
+  #stop(): void {
+    this.#call?.cancel();
+    this.#call = undefined;
+    clearTimeout(this.#timer);
+  }
+
+  #lose(reason: string): void {
+    if (this.#isClosed) return;
+    this.#stop();
+    this.#stats.increment(HdsDelegateStats.at.errors);
+    if (reason !== this.#lastFailure) logger.warning(`${this.#name} closed: ${escaped(reason)}`);
+    this.#lastFailure = reason;
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => this.#guard(() => this.start()), this.#backOff.next());
+  }
+
+  /** Specifiers are applied one after the other; of those that arrive meanwhile, only the last. */
+  #receive(message: Buffer): void {
+    this.#backOff.reset();
+    this.#stats.increment(HdsDelegateStats.at.requests);
+    // The memory of a message is that of the call.
+    this.#next = Buffer.from(message);
+    if (this.#isApplying) return;
+    this.#isApplying = true;
+    void this.#applyAll().catch((error) => this.#fail(error));
+  }
+
+  async #applyAll(): Promise<void> {
+    try {
+      for (let message = this.#next; message !== undefined; message = this.#next) {
+        this.#next = undefined;
+        if (this.#current?.equals(message) !== true) await this.#apply(message);
+        // Also when it is unchanged: the stream may be another one.
+        this.#schedule();
+      }
+    } finally {
+      this.#isApplying = false;
+    }
+  }
+
+  async #apply(message: Buffer): Promise<void> {
+    try {
+      const { clusters, intervalMs, repeated } = this.#specifiers.read(message);
+      for (const name of repeated) {
+        logger.warning(`${this.#name}: the specifier has the cluster '${shownName(name)}' again, which is ignored`);
+      }
+      this.#reader ??= this.#options.reader();
+      const { refused, resources } = await (await this.#reader).read('cluster', '', clusters);
+      if (this.#isClosed) return;
+      if (refused.length > 0) throw new Error(refused.map(({ details }) => details).join('; '));
+      await inTurns(this.#clusters.replace(resources as readonly Resource<Cluster>[]));
+      this.#current = message;
+      this.#intervalMs = intervalMs;
+      this.#stats.increment(HdsDelegateStats.at.updates);
+    } catch (error) {
+      if (this.#isClosed) return;
+      this.#stats.increment(HdsDelegateStats.at.errors);
+      logger.warning(`${this.#name}: the specifier cannot be used: ${escaped(messageOf(error).slice(0, MAX_LOGGED))}`);
+    } finally {
+      if (this.#isClosed) this.#clusters.close();
+    }
+  }
+
+  /** Begins the next interval, once there is a specifier. */
+  #schedule(): void {
+    if (this.#current === undefined || this.#call === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => void this.#report().catch((error) => this.#fail(error)), this.#intervalMs);
+  }
+
+  async #report(): Promise<void> {
+    const call = this.#call;
+    if (call === undefined) return;
+    if (call.queuedBytes <= MAX_QUEUED_BYTES) {
+      const report = await inTurns(this.#clusters.report());
+      if (call !== this.#call) return;
+      const writer = new ProtobufWriter();
+      writer.bytes(REPORT_FIELD, report);
+      this.#send(writer.copy());
+    }
+    this.#schedule();
+  }
+
+  #guard(act: () => void): void {
+    try {
+      act();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  #fail(error: unknown): void {
+    this.#options.failed(`internal error: the stream of ${this.#name} is ended`, error);
+    this.#lose(messageOf(error));
+  }
+}
+
+/** Characters of the reasons why a specifier is refused. */
+const MAX_LOGGED = 2000;
