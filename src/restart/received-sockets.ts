@@ -8,14 +8,14 @@ export interface ReceivedSockets extends Omit<OfferedSockets, 'count'> {
   readonly fds: readonly number[];
 }
 
-/** Per offer. */
+/** Maximum number of sockets per offer. */
 const MAX_SOCKETS = 1024;
-/** Names and addresses of all offers, in characters. */
+/** Maximum length of the names and addresses of all offers together, in characters. */
 export const MAX_OFFERED_TEXT = 32 * 1024 * 1024;
 
 const logger = getLogger('main');
 
-/** Returns the number of characters in offers. */
+/** Returns the number of characters in the names and addresses of offers. */
 export function textOf(offers: readonly OfferedSockets[]): number {
   return offers.reduce(
     (sum, { configured, name, real, traits }) => sum + configured.length + name.length + real.length + traits.length,
@@ -52,7 +52,7 @@ export class SocketReceiver {
     for (const fd of fds.slice(from)) this.#closeDescriptor(fd);
   }
 
-  /** Returns the sockets since the last call; the caller owns them. */
+  /** Returns the sockets that were added since the last call; the caller owns them. */
   take(): ReceivedSockets[] {
     const sockets = [...this.#sockets.values()].map(({ offered: { count: _, ...rest }, fds }) => ({ ...rest, fds }));
     this.#sockets.clear();

@@ -10,7 +10,7 @@ export interface Layer {
   readonly values: ReadonlyMap<string, RuntimeValue>;
 }
 
-/** Returns the layer of a static_layer. If a key is given twice, as `a.b` and as `a: {b}`, the first counts. */
+/** Returns the layer of a static_layer. If a key is given twice, as `a.b` and as `a: {b}`, the first one wins. */
 export function staticLayer(name: string, struct: Struct): Layer {
   const values = new Map<string, RuntimeValue>();
   for (const { key, value } of runtimeEntries(struct)) {

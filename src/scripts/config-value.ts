@@ -1,11 +1,11 @@
-// The configuration of a module, as the module validates it.
+// Validates the configuration of a module with the module's own validator.
 
 import type { StandardIssue, StandardSchema } from '../api/index.js';
 import { messageOf } from '../common/errors/errors.js';
 
 /**
- * Returns the value that hooks get: that of the module's validator, or `config` as it is (an empty object if there is none).
- * Throws an Error whose message is what is wrong.
+ * Returns the value that hooks get: the result of the module's validator, or `config` itself if the module has none (an empty
+ * object if `config` is undefined). Throws an Error whose message describes what is invalid.
  */
 export function configValue(validator: unknown, config: unknown): unknown {
   const given = config ?? {};
@@ -28,7 +28,7 @@ function issueText({ message, path = [] }: StandardIssue): string {
   return at === '' ? message : `${at}: ${message}`;
 }
 
-/** Returns what configValue() would throw; undefined if the value is valid. */
+/** Returns the message of the error that configValue() would throw; undefined if the value is valid. */
 export function configMistake(validator: unknown, config: unknown): string | undefined {
   try {
     configValue(validator, config);

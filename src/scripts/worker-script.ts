@@ -9,26 +9,26 @@ import { scriptErrorText, scriptPlace } from './script-error.js';
 
 export class WorkerScript {
   readonly name: string;
-  /** Of the version in use; 0: there is none. Users compare it to detect another version. */
+  /** The generation of the version in use; 0: there is none. Filters compare it to detect a new version. */
   generation = 0;
   #exports: Readonly<Record<string, unknown>> = {};
-  /** URLs of the files of all versions: requests in flight keep theirs. */
+  /** URLs of the files of all versions: requests in flight still use older ones. */
   readonly #files = new Set<string>();
-  /** Of the last version that was received. */
+  /** The generation of the last version that was received. */
   #latest = 0;
 
   constructor(name: string) {
     this.name = name;
   }
 
-  /** Evaluates a version, unless it is known. The previous one serves meanwhile, and afterwards if this rejects. */
+  /** Evaluates a version unless it is known. The previous version stays in use until then, and if this rejects. */
   async load({ generation, image }: PublishedScript): Promise<void> {
     if (generation <= this.#latest) return;
     this.#latest = generation;
     for (const url of Object.keys(image.files)) this.#files.add(url);
     const exports = await evaluateScript(image.entry, new ImageFiles(image));
     definitionOf(exports);
-    // A later version was faster.
+    // A later version was loaded in the meantime.
     if (generation < this.generation) return;
     this.generation = generation;
     this.#exports = exports;
@@ -45,7 +45,7 @@ export class WorkerScript {
     return thrown instanceof Error && scriptPlace(thrown, (url) => this.#files.has(url)) !== undefined;
   }
 
-  /** Returns what the module has thrown as text, with the place in its files. */
+  /** Describes an exception of the module, with its position in the module's files. */
   errorText(thrown: unknown): string {
     return scriptErrorText(thrown, (url) => this.#files.has(url));
   }

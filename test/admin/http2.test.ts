@@ -48,7 +48,7 @@ function ask(client: ClientHttp2Session, headers: Record<string, string>, body?:
   });
 }
 
-t.test('the access log contains the headers of answers of both protocols', async (t) => {
+t.test('the access log contains the headers of HTTP/1 and HTTP/2 responses', async (t) => {
   const lines: string[] = [];
   const format = compileFormat('%PROTOCOL% %RESP(content-type)% %RESP(:status)% %REQ(x-forwarded-for)%');
   const requestLog = new RequestLog(
@@ -97,7 +97,7 @@ t.test('an access logger that fails affects neither the other loggers nor the se
   t.match(log.text(), /an access logger of the admin interface failed: Error: on purpose/);
 });
 
-t.test('an answer that closes its connection causes no warning of Node for HTTP/2', async (t) => {
+t.test('a response with connection: close causes no Node warning on HTTP/2', async (t) => {
   const warnings: Error[] = [];
   const collect = (warning: Error) => warnings.push(warning);
   process.on('warning', collect);
@@ -137,14 +137,14 @@ t.test('HTTP/2 requests reach the same endpoints with the same rules', async (t)
   t.equal((await ask(client, form, 'filter=nothing-has-this-name')).body, '');
 });
 
-t.test('requests of one connection are answered concurrently', async (t) => {
+t.test('requests on one connection are served concurrently', async (t) => {
   const { port } = await startAdmin(t);
   const client = session(t, port);
   const answers = await Promise.all(Array.from({ length: 50 }, () => ask(client, { ':path': '/help' })));
   t.ok(answers.every(({ headers, body }) => headers[':status'] === 200 && body.startsWith('admin commands are:')));
 });
 
-t.test('a slow reader pauses the source, and leaving ends it', async (t) => {
+t.test('a slow reader pauses the source, and resetting the stream ends it', async (t) => {
   let made = 0;
   let isEnded = false;
   const { port } = await startAdmin(t, {
@@ -167,9 +167,9 @@ t.test('a slow reader pauses the source, and leaving ends it', async (t) => {
   await waitFor(
     async () => {
       await ask(client, { ':path': '/ready' });
-      const isStill = made === before;
+      const isPaused = made === before;
       before = made;
-      return isStill;
+      return isPaused;
     },
     { what: 'the source to be paused' },
   );
@@ -191,7 +191,7 @@ t.test('a body whose source fails does not look complete', async (t) => {
   t.equal(answer.code, constants.NGHTTP2_INTERNAL_ERROR);
 });
 
-t.test('closing completes an answer in flight and ends idle connections', async (t) => {
+t.test('closing the server completes responses in flight and ends idle connections', async (t) => {
   let release = () => {};
   const released = new Promise<void>((resolve) => {
     release = resolve;
@@ -223,7 +223,7 @@ t.test('an incomplete request times out', async (t) => {
   t.equal(stream.rstCode, constants.NGHTTP2_CANCEL);
 });
 
-t.test('a client that breaks the protocol and leaves does not block the server', async (t) => {
+t.test('a client that violates the protocol and disconnects does not block the server', async (t) => {
   const store = new StatsStore({ workers: 1 });
   const body = async function* () {
     for (;;) yield await new Promise<Uint8Array>((resolve) => setImmediate(resolve, Buffer.alloc(1000)));
@@ -246,7 +246,7 @@ t.test('a client that breaks the protocol and leaves does not block the server',
   await waitFor(() => store.value('http.admin.downstream_rq_active') === 0, { what: 'the end of the request' });
 });
 
-t.test('a client that sends invalid HTTP/2 is disconnected and counted, whether it leaves or stays', async (t) => {
+t.test('a client that sends invalid HTTP/2 is counted and disconnected, whether or not it resets first', async (t) => {
   const store = new StatsStore({ workers: 1 });
   const { port } = await startAdmin(t, { checkIntervalMs: 10, traffic: new AdminTraffic(store) });
   for (const [count, leaves] of [true, false].entries()) {

@@ -35,7 +35,7 @@ bool enable(int fd, int level, int name) {
   return setsockopt(fd, level, name, &on, sizeof on) == 0;
 }
 
-// A socket of another process has dropped datagrams before this one reads it.
+// Returns how many datagrams the socket has dropped: more than 0 if another process has used it before.
 uint32_t dropsSoFar(int fd) {
   uint32_t counts[SK_MEMINFO_VARS] = {};
   socklen_t length = sizeof counts;
@@ -59,7 +59,7 @@ int DatagramSockets::open(uv_loop_t* loop) {
   if (error != 0) return -error;
   poll_.data = this;
   open_ = true;
-  // The thread's transport keeps it alive.
+  // The thread's transport keeps the event loop alive.
   uv_unref(reinterpret_cast<uv_handle_t*>(&poll_));
   return -uv_poll_start(&poll_, UV_READABLE,
                         [](uv_poll_t* poll, int, int) { static_cast<DatagramSockets*>(poll->data)->serve(); });
@@ -201,7 +201,7 @@ bool DatagramSockets::receive(Id id, Socket& socket) {
     addEvent(id, DatagramEvent::Error, 0, static_cast<uint32_t>(errno));
     return true;
   }
-  // Most datagrams are much shorter than their slots: moved together, more of them fit in a batch.
+  // Most datagrams are much shorter than their slots: without the gaps, more of them fit in a batch.
   for (uint32_t i = 0; i < static_cast<uint32_t>(count); ++i) {
     uint8_t* place = arrays_.memory + used_;
     if (place != ranges[i].iov_base) memmove(place, ranges[i].iov_base, std::min(messages[i].msg_len, socket.maxBytes));
@@ -261,7 +261,7 @@ bool DatagramSockets::flush(uint32_t count) {
   return isValid;
 }
 
-// Sends records of one socket. Returns the first record that was not handled.
+// Sends the records of one socket from `first` to before `last`. Returns the index of the first record that was not handled.
 uint32_t DatagramSockets::sendGroup(uint32_t first, uint32_t last) {
   Socket* socket = open_ ? sockets_.find(arrays_.sends[first * kStride]) : nullptr;
   mmsghdr messages[kMessages];

@@ -1,4 +1,4 @@
-// JavaScript values of TLS.
+// Converts values of TLS from and to JavaScript.
 #pragma once
 
 #include <node_api.h>
@@ -9,21 +9,21 @@
 
 namespace baton {
 
-// Reads a string or a Uint8Array; absent: empty. Returns false after throwing.
+// Reads a string or a Uint8Array into `to`, which stays as it is for undefined or null. Returns false after throwing.
 bool readText(napi_env env, napi_value value, const char* name, std::string& to);
 
-// Bytes that are not UTF-8 are replaced.
+// Returns a string, in which bytes that are not UTF-8 are replaced.
 napi_value makeText(napi_env env, const std::string& text);
-// A Uint8Array.
+// Returns a Uint8Array.
 napi_value makeRawText(napi_env env, const std::string& bytes);
 napi_value makeDouble(napi_env env, double value);
-// TlsState of src/io/shim.ts.
+// Returns a TlsState (src/io/shim.ts).
 napi_value makeTlsState(napi_env env, const TlsSession& session);
-// The certificates of the peer in DER form, its own first.
+// Returns the peer's certificate chain in DER form, the leaf first.
 napi_value makePeerCertificates(napi_env env, const TlsSession& session);
-// The certificate in DER form that has issued the peer's, in the verified chain; undefined if there is none.
+// Returns the DER form of the certificate that issued the peer's, from the verified chain; undefined if there is none.
 napi_value makePeerIssuer(napi_env env, const TlsSession& session);
-// The own certificate in DER form; undefined if there is none.
+// Returns the local certificate in DER form; undefined if there is none.
 napi_value makeOwnCertificate(napi_env env, const TlsSession& session);
 
 }  // namespace baton

@@ -12,7 +12,7 @@
 
 namespace baton {
 
-// The scope of values that are created in a callback of the loop.
+// Holds the handles that a callback of the event loop creates.
 class HandleScope {
  public:
   explicit HandleScope(napi_env env) : env_(env) { napi_open_handle_scope(env, &scope_); }
@@ -27,12 +27,12 @@ class HandleScope {
 
 napi_value makeInt(napi_env env, int32_t value);
 napi_value makeBool(napi_env env, bool value);
-// Returns a new Uint8Array; nullptr without memory.
+// Returns a new Uint8Array; nullptr if memory cannot be allocated.
 napi_value makeBytes(napi_env env, const void* bytes, size_t length);
 napi_value makeAddress(napi_env env, const SocketAddress& address);
-// Throws an Error with `code` (EADDRINUSE …) and returns nullptr.
+// Throws an Error whose `code` is the errno's name (EADDRINUSE …), and returns nullptr.
 napi_value throwErrno(napi_env env, const char* call, int error);
-// Returns an Error with `code` and that reason, or the text of the errno if it is empty.
+// Returns an Error with `code`. Its message has `reason`, or the errno's description if `reason` is empty.
 napi_value makeError(napi_env env, int error, const std::string& reason);
 napi_value throwType(napi_env env, const char* message);
 

@@ -1,5 +1,5 @@
-// Bytes that the kernel has not accepted yet: one contiguous block, allocated on demand and freed when it is empty, so that an idle
-// connection needs no memory here.
+// Bytes that the kernel has not accepted yet. They are in one block, which is allocated on demand and freed when it is empty, so that
+// an idle connection needs no memory here.
 #pragma once
 
 #include <sys/uio.h>
@@ -40,7 +40,8 @@ class PendingQueue {
   uint32_t size() const { return tail_ - head_; }
   bool empty() const { return head_ == tail_; }
 
-  // Appends the ranges without their first `skip` bytes; `total` is the number of bytes after skipping. Returns false without memory.
+  // Appends the ranges without their first `skip` bytes; `total` is the number of bytes after skipping. Returns false if
+  // memory cannot be allocated.
   bool append(const iovec* ranges, int count, size_t skip, size_t total) {
     if (total > kMaxBytes - size() || !reserve(static_cast<uint32_t>(total))) return false;
     for (int i = 0; i < count; ++i) {

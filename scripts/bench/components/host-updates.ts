@@ -68,7 +68,7 @@ function primary(what: string, make: (round: number) => ClusterLoadAssignment, r
   report(`primary: ${what}`, times);
 }
 
-/** The preparation, in steps with other work in between. */
+/** Measures each step of preparing hosts; the primary does other work between the steps. */
 function steps(what: string, given: ClusterLoadAssignment): void {
   const times: number[] = [];
   const preparation = directory
@@ -82,7 +82,7 @@ function steps(what: string, given: ClusterLoadAssignment): void {
   report(`primary: ${what}, ${times.length} of them`, times);
 }
 
-/** A worker that has used all of its hosts applies a list with some new ones. */
+/** Measures how long a worker that has used all of its hosts takes to apply a new list of them. */
 function worker(policy: LoadBalancingPolicy): void {
   const settings = policy.settings?.({});
   const cluster = { policy, settings, localities: undefined, health: DEFAULT_HEALTH_POLICY };
@@ -121,10 +121,10 @@ steps(
   'the steps for new hosts',
   assignment(0, () => 1),
 );
-primary('all of them are new, and prepared for', () => assignment(0, () => 1), 1);
-primary('nothing has changed', () => assignment(0, () => 1), ROUNDS);
-primary('another weight of one', (round) => assignment(0, (host) => (host === 0 ? round + 2 : 1)), ROUNDS);
-primary('one has come, one has gone', (round) => assignment(round + 1, () => 1), ROUNDS);
+primary('the update that takes the prepared hosts', () => assignment(0, () => 1), 1);
+primary('nothing changed', () => assignment(0, () => 1), ROUNDS);
+primary('the weight of one host changed', (round) => assignment(0, (host) => (host === 0 ? round + 2 : 1)), ROUNDS);
+primary('one host added, one removed', (round) => assignment(round + 1, () => 1), ROUNDS);
 for (const policy of POLICIES) worker(policy);
 directory.update(
   endpointSpecs(assignment(0, (host) => 1 + (host % 7))).flatMap((endpoint) => staticEndpoint(endpoint) ?? []),

@@ -43,7 +43,7 @@ const key = rdsKey(SOURCE, NAME);
 
 tables.apply({ routes: [{ id: 1, key, config: packRoutes({ name: NAME }) }], routeScopes: [] });
 const source = tables.rds({ config_source: SOURCE, route_config_name: NAME }, { list: [], signature: '' });
-let former: PackedRoutes | undefined;
+let previous: PackedRoutes | undefined;
 console.log(`${HOSTS} virtual hosts, ${ROUTES} route(s) each`);
 measure('all change', HOSTS);
 measure('one changes', 1);
@@ -54,8 +54,8 @@ function measure(what: string, changed: number): void {
   const steps: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
     const given = configuration(round, changed);
-    const packed = timed(packing, () => packRoutes(given, former));
-    former = packed;
+    const packed = timed(packing, () => packRoutes(given, previous));
+    previous = packed;
     const snapshot = { routes: [{ id: 1, key, config: packed }], routeScopes: [] };
     let sum = 0;
     const preparation = tables.prepare(snapshot);
@@ -82,5 +82,5 @@ function timed<Result>(times: number[], act: () => Result): Result {
 function report(what: string, times: readonly number[]): void {
   const sorted = [...times].sort((a, b) => a - b);
   const at = (share: number) => sorted[Math.floor((sorted.length - 1) * share)]!.toFixed(2);
-  console.log(`${what.padEnd(52)} median ${at(0.5)} ms, 99 of 100 ${at(0.99)} ms, worst ${at(1)} ms`);
+  console.log(`${what.padEnd(52)} median ${at(0.5)} ms, p99 ${at(0.99)} ms, worst ${at(1)} ms`);
 }

@@ -29,13 +29,13 @@ export const nginx: RestartablePeer = {
       stdio: 'inherit',
     });
     const master = (): number => Number(readFileSync(pidFile, 'latin1'));
-    await waitFor(() => existsSync(pidFile) && master() > 0, { what: 'the process number of nginx' });
+    await waitFor(() => existsSync(pidFile) && master() > 0, { what: 'the process id of nginx' });
     let current = master();
     let old = 0;
-    const insist = (): void => {
+    const terminateAll = (): void => {
       for (const pid of [old, current]) tryKill(pid, 'SIGTERM');
     };
-    process.once('exit', insist);
+    process.once('exit', terminateAll);
     await newChildren(current, workers);
     return {
       replace: async (count) => {
@@ -44,7 +44,7 @@ export const nginx: RestartablePeer = {
         old = current;
         process.kill(old, 'SIGUSR2');
         current = await waitFor(() => existsSync(pidFile) && master() !== old && master(), {
-          what: 'the process number of the new nginx',
+          what: 'the process id of the new nginx',
           deadlineMs: DEADLINE_MS,
         });
         await newChildren(current, count);
@@ -60,7 +60,7 @@ export const nginx: RestartablePeer = {
       stop: async () => {
         process.kill(current, 'SIGTERM');
         await processHasGone(current);
-        process.removeListener('exit', insist);
+        process.removeListener('exit', terminateAll);
       },
     };
   },

@@ -1,4 +1,4 @@
-// One request to the admin interface and its answer.
+// One request to the admin interface and its response.
 
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
@@ -46,13 +46,13 @@ export class Exchange {
     this.peer = peerOf(socket);
   }
 
-  /** Every field as received, except for the host: also fields that `headers` joins or omits. */
+  /** All header fields as received, including those that `headers` joins or omits; only the host is that of `headers`. */
   get fields(): OutgoingHttpHeaders {
     const { host } = this.headers;
     return host === undefined ? fieldsOf(this.request) : { ...fieldsOf(this.request), host };
   }
 
-  /** The client left before the end of the answer. */
+  /** The client disconnected before the end of the response. */
   get isCut(): boolean {
     return this.status === 0 || (isGone(this.response) && !this.response.writableEnded);
   }
@@ -74,7 +74,7 @@ export function peerOf({ remoteAddress, remotePort, remoteFamily }: Socket): str
   return remoteFamily === 'IPv6' ? `[${remoteAddress}]:${remotePort}` : `${remoteAddress}:${remotePort}`;
 }
 
-/** Returns the fields of a head by name with separate values, without pseudo-headers. */
+/** Returns the header fields by lower-case name, repeated ones as separate values, without pseudo-headers. */
 export function fieldsOf({ rawHeaders }: { readonly rawHeaders: readonly string[] }): OutgoingHttpHeaders {
   const fields = new Map<string, string[]>();
   for (let at = 0; at < rawHeaders.length; at += 2) {

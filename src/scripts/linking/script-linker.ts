@@ -1,8 +1,8 @@
-// Links the files of a module and evaluates them, in the thread that calls.
+// Links and evaluates the files of a module in the calling thread.
 //
 // Each version of a module is a graph of its own (vm.SourceTextModule), so that a changed file is loaded beside the old one, and
-// stacks have the user's file and line. Packages and Node's own modules are imported as usual: all versions share them. Node has
-// the classes of vm modules in threads of THREAD_OPTIONS only, so they must not be imported by name.
+// stack traces show the user's file and line. Packages and Node's own modules are imported as usual: all versions share them. The
+// classes of vm modules exist only in threads with SCRIPT_THREAD_OPTIONS, so this file must not import them by name.
 
 import vm, { constants, type Module, Script } from 'node:vm';
 import * as api from '../../api/index.js';
@@ -15,7 +15,7 @@ export interface SourceFiles {
   read(url: string): SourceFile;
 }
 
-/** Returns the exports of the module whose entry is `entry`. Rejects with what a file throws. */
+/** Returns the exports of the module whose entry file is `entry`. Rejects with the exception if a file throws one. */
 export async function evaluateScript(entry: string, files: SourceFiles): Promise<Readonly<Record<string, unknown>>> {
   const linker = new ScriptLinker(files);
   return linker.evaluate(entry);
@@ -54,7 +54,7 @@ class ScriptLinker {
   #urlOf(specifier: string, referrer: string): string | undefined {
     if (!/^(?:\.{0,2}\/|file:)/.test(specifier)) return undefined;
     const { href } = new URL(specifier, referrer);
-    // As TypeScript's own resolution: './a.js' is written for './a.ts'.
+    // As in TypeScript's module resolution, './a.js' may name './a.ts'.
     const typed = href.replace(/\.(m?)js$/, '.$1ts');
     if (typed !== href && !this.#files.has(href) && this.#files.has(typed)) return typed;
     if (/\.(?:cjs|node)$/.test(href) || href.includes('/node_modules/')) return undefined;
@@ -97,7 +97,7 @@ class ScriptLinker {
   }
 }
 
-/** The module that this program is for scripts. */
+/** The specifier by which scripts import Baton's API. */
 const API = 'baton';
 
 /** Imports a package or a module of Node as the file `referrer` would. */

@@ -1,4 +1,4 @@
-// The files of a module on the disk. Each is read once, and TypeScript becomes JavaScript.
+// Reads the files of a module from disk, and converts TypeScript to JavaScript.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -9,9 +9,9 @@ import { stripTypes } from './strip-types.js';
 import { checkTrust } from './trusted-file.js';
 
 export class DiskFiles implements SourceFiles {
-  /** What has been read, by URL. */
+  /** The files that have been read, by URL. */
   readonly sources: Record<string, SourceFile> = {};
-  /** Of the files when they were read, by path; '' for a missing one. */
+  /** File identities at the time of reading, by path; '' for a missing file. */
   readonly identities: Record<string, string> = {};
 
   has(url: string): boolean {

@@ -1,7 +1,7 @@
-// TypeScript to JavaScript: types are replaced by spaces, so that lines and columns stay as they are.
+// Converts TypeScript to JavaScript: replaces types by spaces, so that lines and columns stay as they are.
 //
-// The package is the one that Node uses itself where it strips types. Node's own function is experimental, does not exist in Node
-// 20, and its errors have no position. JavaScript goes through it too: V8 reports no position of a syntax error.
+// Node itself strips types with the same package. Node's function is not used: it is experimental, does not exist in Node 20, and
+// its errors have no position. JavaScript files are parsed with the package too, because V8 reports no position for syntax errors.
 
 import { createRequire } from 'node:module';
 
@@ -9,7 +9,7 @@ interface Swc {
   transformSync(source: string, options: { mode: 'strip-only'; filename: string; module: true }): { code: string };
 }
 
-/** An error of the package. */
+/** The error that the package throws. */
 interface SyntaxProblem {
   readonly message: string;
   /** Lines from 1, columns from 0. */
@@ -19,7 +19,7 @@ interface SyntaxProblem {
 
 let swc: Swc | undefined;
 
-/** Throws a SyntaxError whose message begins with `path:line:column`. */
+/** Returns `source` without types. Throws a SyntaxError whose message begins with `path:line:column`. */
 export function stripTypes(source: string, path: string): string {
   swc ??= createRequire(import.meta.url)('@swc/wasm-typescript') as Swc;
   try {

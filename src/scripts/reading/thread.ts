@@ -1,4 +1,5 @@
-// The short-lived thread that reads modules: TypeScript's parser and the users' first evaluation stay out of the serving threads.
+// The short-lived thread that reads modules: it keeps the TypeScript parser and the first evaluation of modules out of the threads
+// that serve.
 
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { readScript } from './read-script.js';
@@ -17,6 +18,6 @@ if (isMainThread || parentPort === null) throw new Error('this file is the entry
 const port = parentPort;
 void readAll(workerData as ScriptTask).then((read) => {
   port.postMessage(read);
-  // Timers and sockets that the modules have opened would keep the thread.
+  // Timers and sockets of the modules would keep the thread alive.
   process.exit();
 });

@@ -23,7 +23,7 @@ import { uptimes } from '../stats/process-epoch.js';
 import { configDumps, type DumpedConfiguration } from './dumps/config-dumps.js';
 import { explainRequest } from './explanation/explain-request.js';
 
-/** What the admin interface shows beside the server's own state. */
+/** What the admin interface shows in addition to the server's own state. */
 export interface AdminFacts
   extends Pick<
     AdminServices,
@@ -82,7 +82,7 @@ export function adminServices(server: Server, { dumped, reload, ...facts }: Admi
   };
 }
 
-/** A regular expression takes about 10 µs to compile. */
+/** Compiling the regular expression of one route takes about 10 µs. */
 const ROUTES_PER_TURN = 100;
 
 function reachOf(inboundOnly: boolean): DrainReach {
@@ -96,7 +96,7 @@ function* listenerViews({ listeners }: RunningConfiguration): Generator<Listener
 
 function* unreadyViews({ configuration, waitingFor }: Server): Generator<UnreadyView> {
   const targets = waitingFor?.unreadyTargets ?? [];
-  // Listeners that exist before the workers start wait together with the server.
+  // The server itself waits for the init targets of listeners that exist before the workers start.
   const isListener = configuration.listeners.byName.size > 0;
   if (waitingFor !== undefined && targets.length > 0) yield { name: waitingFor.name, isListener, targets };
   for (const { init } of configuration.listeners.warming.values()) {

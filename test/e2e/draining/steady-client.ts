@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { BETWEEN_REQUESTS_MS, RawConnection, type Teardown, waitFor } from '../harness/index.js';
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
-/** Sockets of a listener: its server has two workers. */
+/** Number of listen sockets of the listener: one for each of two workers. */
 const SOCKETS = 2;
 
 export class SteadyClient {

@@ -1,4 +1,4 @@
-// Endpoints that change something: their buttons send the request in the background and show the answer on the page. Those
+// Buttons of endpoints that change something: they send the request in the background and show the response on the page. Requests
 // that affect traffic require a confirmation.
 
 import { byId, el } from '../dom.js';
@@ -11,7 +11,7 @@ const QUESTIONS: Readonly<Record<string, string>> = {
   reset_counters: 'All counters become 0.',
 };
 
-/** Maximum number of shown characters of an answer. */
+/** Maximum number of characters of a response that are shown. */
 const MAX_CHARACTERS = 20_000;
 
 /** Handles all forms of the page with method 'post'. */
@@ -41,7 +41,7 @@ async function submit(form: HTMLFormElement): Promise<void> {
   }
 }
 
-/** Returns the text of an answer. A profile is not text. */
+/** Returns the response's text; a profile is binary, and is described instead. */
 async function textOf(response: Response): Promise<string> {
   const isText = response.headers.get('content-type') !== 'application/octet-stream';
   if (isText) return (await response.text()).trim().slice(0, MAX_CHARACTERS);

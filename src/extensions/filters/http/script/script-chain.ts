@@ -1,5 +1,5 @@
-// The filter in one chain, on one worker: the version of the module that new requests use, with its configuration, and what the
-// requests share.
+// A script filter in one filter chain on one worker. Holds the version of the module for new requests, its configuration, and the
+// state that requests share.
 
 import type { HttpFilter as Definition } from '../../../../api/index.js';
 import type { ScriptScript as Script } from '../../../../config/generated/api.js';
@@ -29,7 +29,7 @@ export class ScriptChain implements HttpFilterFactory {
   readonly #config: unknown;
   #generation = -1;
   #definition: Definition | undefined;
-  /** Configurations as the version's validator returns them, by RouteScript; that of the filter by itself. */
+  /** Validated configurations of the current version, by RouteScript (`#own` for the filter's); undefined: it refuses the configuration. */
   #configs = new WeakMap<object, { readonly value: unknown } | undefined>();
   readonly #own: RouteScript;
 
