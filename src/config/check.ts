@@ -4,7 +4,7 @@
 import { describeDefect } from '../common/errors/defects.js';
 import { BatonError } from '../common/errors/errors.js';
 import { compileRegex, missingGroup } from '../common/text/regex.js';
-import { alternativeCategories } from './catalog/alternative-categories.js';
+import { alternativeCategories, UPSTREAM_FILTERS } from './catalog/alternative-categories.js';
 import type { Extension, ExtensionCatalog, Report } from './catalog/extension.js';
 import { ExtensionHints } from './catalog/extension-hints.js';
 import type { FeatureUse } from './feature-use.js';
@@ -180,14 +180,20 @@ export class Checker {
     const type: ValueType = field.value;
     if (type.kind === 'message') {
       const messageType = this.#schema.message(type.name)!;
-      this.#categories.push(field.category ?? this.#categories.at(-1));
+      this.#categories.push(this.#categoryOf(field));
       this.#message(messageType, value as Message);
       this.#categories.pop();
     } else if (type.kind === 'special' && type.special === 'any') {
       const wrapper = field.name === PER_FILTER ? unpack(value as Any, FILTER_CONFIG) : undefined;
-      if (wrapper === undefined) this.#extension(value as Message, owner, field.category ?? this.#categories.at(-1));
+      if (wrapper === undefined) this.#extension(value as Message, owner, this.#categoryOf(field));
       else this.#filterConfig(wrapper, owner, field.category);
     }
+  }
+
+  /** Returns the category of the extension in a field. The field of an upstream HTTP filter names the one of other HTTP filters. */
+  #categoryOf({ category }: FieldType): string | undefined {
+    const around = this.#categories.at(-1);
+    return around === UPSTREAM_FILTERS ? around : (category ?? around);
   }
 
   /** Checks the first policy that Baton implements, which is used. The others are for other proxies and may be anything. */
@@ -293,7 +299,7 @@ export class Checker {
     if (this.#problems.has(path) || this.#problems.has([...this.#path, 'name'])) return;
     if (oneof?.fields.some((member) => message[member] !== undefined)) return;
     const name = String(message['name'] ?? '');
-    const expected = field.category ?? this.#categories.at(-1);
+    const expected = this.#categoryOf(field);
     const category = alternativeCategories(expected).find((each) => this.#catalog.byName(each, name)) ?? expected;
     const found = category === undefined ? undefined : this.#catalog.byName(category, name);
     // An old config field has already been reported, with its replacement.

@@ -141,6 +141,7 @@ export interface NamedExtension extends Extension {
   readonly category:
     | 'envoy.bootstrap'
     | 'envoy.clusters'
+    | 'envoy.filters.http.upstream'
     | 'envoy.compression.compressor'
     | 'envoy.compression.decompressor'
     | 'envoy.formatter'

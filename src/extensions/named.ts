@@ -202,6 +202,14 @@ export const NAMED: readonly NamedExtension[] = [
       },
     },
   },
+  // The end of a list of upstream HTTP filters: the connection to the host.
+  {
+    category: 'envoy.filters.http.upstream',
+    name: 'envoy.filters.http.upstream_codec',
+    isTerminal: true,
+    typeUrls: ['type.googleapis.com/envoy.extensions.filters.http.upstream_codec.v3.UpstreamCodec'],
+    implemented: { 'envoy.extensions.filters.http.upstream_codec.v3.UpstreamCodec': {} },
+  },
   // A connection limit, which listeners read themselves.
   {
     category: 'envoy.resource_monitors',

@@ -9,6 +9,8 @@ import { HttpStats } from '../stats/layouts/http.js';
 import { firstHeadTimeout, type HeadTimeout } from './connections/head-timeouts.js';
 import { ServerConnection, type ServerPools } from './connections/server-connection.js';
 import { TakenOverRequests } from './connections/taken-over-requests.js';
+import { closeFactories } from './filters/close-factories.js';
+import type { TerminalFilterFactory } from './filters/filter.js';
 import { h1Server } from './h1/protocol.js';
 import { h2Server } from './h2/protocol.js';
 import type {
@@ -92,16 +94,18 @@ export class ConnectionManager implements TerminalNetworkFilter, ManagerContext 
 
 /** Closes the access loggers, the tracing and the filter factories of a chain. An error in one of them does not prevent the others from closing. */
 export function closeParts(
-  { accessLogs, filters, tracing }: Pick<ConnectionManagerOptions, 'accessLogs' | 'filters' | 'tracing'>,
+  {
+    accessLogs,
+    filters,
+    terminal,
+    tracing,
+  }: Pick<ConnectionManagerOptions, 'accessLogs' | 'filters' | 'tracing'> & {
+    readonly terminal?: TerminalFilterFactory | undefined;
+  },
   transport: Pick<Transport, 'report'>,
 ): void {
   for (const log of accessLogs) log.close();
   tracing?.close();
-  for (const { factory } of filters) {
-    try {
-      factory.close?.();
-    } catch (error) {
-      transport.report(error, 'close() of a filter failed');
-    }
-  }
+  closeFactories(filters, transport);
+  terminal?.close?.();
 }

@@ -21,6 +21,7 @@ import {
   protocolOptions,
 } from '../config/fields/http-options.js';
 import { policyMessage } from '../config/fields/load-balancing.js';
+import { beforeCodec } from '../config/fields/upstream-filters.js';
 import type {
   CircuitBreakers,
   CircuitBreakers_Thresholds_RetryBudget,
@@ -31,6 +32,7 @@ import type {
   Endpoint_HealthCheckConfig,
   Http1ProtocolOptions,
   Http2ProtocolOptions,
+  HttpFilter,
   HttpProtocolOptions,
   LbEndpoint,
   LocalityLbEndpoints,
@@ -108,6 +110,8 @@ export interface ClusterSpec {
   readonly metadata: Metadata | undefined;
   /** LOGICAL_DNS: the only host is identified by its name, whatever address that resolves to. */
   readonly hasLogicalHost: boolean;
+  /** The upstream HTTP filters before the codec; undefined: those of the router apply. */
+  readonly httpFilters: readonly HttpFilter[] | undefined;
   /** How requests name their hosts; undefined: a load balancer picks. */
   readonly destination: DestinationSpec | undefined;
   /** Names of the clusters of an aggregate, in the order of preference; undefined: it is none. */
@@ -238,6 +242,7 @@ export function clusterSpec(
       tracksRemaining(cluster.circuit_breakers, 'HIGH'),
     ],
     tracksBudgets: (cluster.track_cluster_stats?.timeout_budgets || cluster.track_timeout_budgets) ?? false,
+    httpFilters: beforeCodec(httpOptions(cluster)?.http_filters),
     tracksEndpoints: cluster.track_cluster_stats?.per_endpoint_stats ?? false,
     tracksSizes: cluster.track_cluster_stats?.request_response_sizes ?? false,
     loadBalancer,

@@ -4,6 +4,7 @@ import { Cluster, loadBalancerOf } from './cluster.js';
 import type { ClusterSnapshot } from './cluster-snapshot.js';
 import type { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.js';
 import { type PackedCluster, unpackCluster } from './packed-cluster.js';
+import type { RequestFilters } from './request-filters.js';
 import type { HostRefusal } from './requested-hosts/host-request.js';
 import type { UpstreamThread } from './upstream-thread.js';
 
@@ -50,6 +51,8 @@ export class ClusterReference {
 }
 
 export class ClusterManager {
+  /** Creates the upstream HTTP filters of a cluster. Undefined: requests pass none on this thread. */
+  filtersOf: ((snapshot: ClusterSnapshot) => RequestFilters | undefined) | undefined;
   readonly #thread: UpstreamThread;
   /** References of existing clusters. */
   readonly #references = new Map<string, ClusterReference>();
@@ -70,6 +73,7 @@ export class ClusterManager {
 
   readonly #create = (snapshot: ClusterSnapshot, balancer?: ClusterLoadBalancer): Cluster => {
     const cluster = new Cluster(this.#thread, snapshot, balancer);
+    cluster.filters = this.filtersOf?.(snapshot);
     const { aggregated } = snapshot.spec;
     if (aggregated !== undefined) cluster.aggregates(aggregated.map((name) => this.reference(name)));
     return cluster;
@@ -109,8 +113,7 @@ export class ClusterManager {
     }
     reference.set(this.#create(snapshot, balancer));
     this.#keep(reference);
-    built?.requestedHosts?.close();
-    built?.drain();
+    built?.retire();
   }
 
   /** Adds clusters that are built on first use. Yields after every PACKED_PER_STEP clusters. */
@@ -134,8 +137,7 @@ export class ClusterManager {
     if (reference === undefined) return;
     this.#references.delete(name);
     this.#vacant.set(name, new WeakRef(reference));
-    reference.built?.requestedHosts?.close();
-    reference.built?.drain();
+    reference.built?.retire();
     reference.set(undefined);
   }
 

@@ -17,6 +17,8 @@ export interface ClusterSnapshot {
   /** TimeoutBudgetStats and MessageSizeStats, if the cluster tracks them. */
   readonly budgetScope?: ScopeRef | undefined;
   readonly sizeScope?: ScopeRef | undefined;
+  /** The scopes of its upstream HTTP filters, by statScopeKey(). */
+  readonly filterScopes?: Readonly<Record<string, ScopeRef>> | undefined;
   readonly hosts: HostSetData;
   /** overprovisioning_factor of the load assignment, in percent. */
   readonly overprovisioning: number;

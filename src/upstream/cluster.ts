@@ -27,6 +27,7 @@ import { ClusterLimits, RuntimeThresholds } from './limits.js';
 import { AggregateBalancer } from './load-balancer/aggregate-balancer.js';
 import { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.js';
 import { HostMonitor, OutlierCounting } from './outliers/host-monitor.js';
+import type { RequestFilters } from './request-filters.js';
 import { AddressReader, type DestinationReader, type DestinationSpec } from './requested-hosts/destination.js';
 import { NameReader } from './requested-hosts/name-reader.js';
 import { RequestedHosts } from './requested-hosts/requested-hosts.js';
@@ -57,6 +58,8 @@ export class Cluster implements PooledCluster {
   readonly requestedHosts: RequestedHosts | undefined;
   /** Chooses the cluster of an aggregate. */
   #aggregate: AggregateBalancer<Cluster> | undefined;
+  /** The upstream HTTP filters of its requests; undefined: it has none of its own. */
+  filters: RequestFilters | undefined;
   readonly #destinations: DestinationReader | undefined;
   /** The load balancer uses active request counts. Only then do the workers share these counts. */
   readonly #countsActiveRequests: boolean;
@@ -304,11 +307,18 @@ export class Cluster implements PooledCluster {
   }
 
   /**
-   * Called when the cluster was replaced or removed, or hosts changed. Closes idle connections now, busy ones after their
+   * Called when hosts changed, and for a cluster that is not used any more. Closes idle connections now, busy ones after their
    * request.
    */
   drain(): void {
     for (const host of [...this.#pooled]) this.#drain(host);
+  }
+
+  /** Called when the cluster was replaced or removed. */
+  retire(): void {
+    this.requestedHosts?.close();
+    this.filters?.close();
+    this.drain();
   }
 
   /** Closes connections that have had no request for `idleMs`. */

@@ -6,6 +6,7 @@ import { isDescriptorShortage } from '../common/errors/shortages.js';
 import { shownName } from '../common/text/shown.js';
 import type { WorkerContext } from '../extensions/factories.js';
 import type { ExtensionRegistry } from '../extensions/registry.js';
+import { clusterFilters } from '../extensions/upstream-filters.js';
 import { headerBlocks } from '../http/headers/header-block.js';
 import { RouteCountsSet } from '../http/routing/stats/route-counts.js';
 import type { DatagramAccess } from '../io/datagrams/datagram-access.js';
@@ -94,6 +95,7 @@ export class WorkerConfiguration {
       scope: (prefix, layout) => scopes.find(prefix, layout),
       tokenBucket: (name, rate) => tokenBuckets.open(name, rate),
     };
+    this.#clusters.filtersOf = (snapshot) => clusterFilters(snapshot, workerContext);
     this.listeners = new WorkerListeners(workerContext, start);
   }
 

@@ -25,6 +25,8 @@ export interface Extension<C = Any> {
   readonly takesOwnMessageFromRoutes?: boolean;
   /** Whether a filter ends its chain: it must be the last one, and each chain must end with such a filter. */
   readonly isTerminal?: boolean;
+  /** Whether an HTTP filter may be an upstream one, of a cluster or a router, which handles the tries of requests. As in Envoy, few may. */
+  readonly runsUpstream?: true;
   /**
    * The field of virtual hosts and route actions that configures an HTTP filter like its second message, unless
    * typed_per_filter_config has an entry for the filter.

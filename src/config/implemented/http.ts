@@ -217,7 +217,8 @@ export const HTTP: ImplementedTable = {
       'attempts are not logged separately: %UPSTREAM_HOST% and %UPSTREAM_REQUEST_ATTEMPT_COUNT% in access logs show the last one',
     ),
     start_child_span: true,
-    ...notImplemented('upstream_log_options', 'strict_check_headers', 'upstream_http_filters'),
+    upstream_http_filters: true,
+    ...notImplemented('upstream_log_options', 'strict_check_headers'),
     reject_connect_request_early_data: onlyFalse('bytes for a tunnel wait until it is accepted: leave it out'),
   },
   'envoy.extensions.filters.http.header_mutation.v3.HeaderMutation': obeyed(

@@ -254,4 +254,6 @@ export interface ResponseStream {
 /** Creates the terminal filter of a stream object, which serves all requests of that object in sequence. */
 export interface TerminalFilterFactory {
   create(stream: ResponseStream): TerminalFilter;
+  /** Called when the chain is removed: create() is not called again. */
+  close?(): void;
 }

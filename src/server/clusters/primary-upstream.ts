@@ -4,6 +4,7 @@
 import type { FileLogOptions } from '../../access-log/files/file-log.js';
 import { Random } from '../../common/random.js';
 import type { Bootstrap } from '../../config/generated/api.js';
+import type { PrimarySecrets } from '../../extensions/factories.js';
 import { monotonicMs } from '../../io/time/timer-driver.js';
 import { internalError } from '../../log/internal-errors.js';
 import type { Runtime } from '../../runtime/runtime.js';
@@ -36,6 +37,8 @@ export interface UpstreamOptions {
   readonly fileFlush: FileLogOptions;
   /** This server's own address. */
   readonly localIp: string;
+  /** Returns the secrets that workers can get. */
+  readonly filterSecrets: () => PrimarySecrets;
   /** Returns the sources of endpoint assignments. Called for the first cluster of type EDS. */
   readonly sources: () => ConfigSources;
 }
@@ -106,7 +109,7 @@ export class PrimaryUpstream {
     });
   }
 
-  #clusterContext({ bootstrap, runtime, sources }: UpstreamOptions): ClusterSetContext {
+  #clusterContext({ bootstrap, filterSecrets, runtime, sources }: UpstreamOptions): ClusterSetContext {
     const { concurrency, extensions, scopes, store, timers, tls, words } = this.#primary;
     const managerStats = scopes.add('cluster_manager.', ClusterManagerStats);
     const inflated = scopes.add('thread_local_cluster_manager.main_thread.', ThreadLocalClusterManagerStats);
@@ -117,6 +120,8 @@ export class PrimaryUpstream {
       ...{ store, words, timers, tls, runtime, managerStats, inflated, sources },
       resolver: this.#resolver ?? this.#primary.resolver,
       policies: extensions,
+      extensions,
+      filterSecrets,
       locality: serverPlace(bootstrap).locality,
       random: new Random(),
       now: monotonicMs,

@@ -83,6 +83,7 @@ export class RunningConfiguration {
   #bootstrap: Bootstrap;
   readonly #rtds = new RtdsLayers();
   readonly #parts: FilterParts;
+  readonly #filterSecrets: GenericSecrets;
   readonly #drainingClusters: DrainingClusters;
   /** Undefined without cluster_manager.load_stats_config. */
   readonly #loadReporter: LoadReporter | undefined;
@@ -103,6 +104,7 @@ export class RunningConfiguration {
     this.upstream = new PrimaryUpstream(primary, {
       ...{ bootstrap, runtime, fileFlush, localIp },
       sources: () => this.#sources,
+      filterSecrets: () => this.#filterSecrets,
     });
     this.clusters = this.upstream.clusters;
     this.#sources = this.#createSources(dynamic, node);
@@ -111,7 +113,7 @@ export class RunningConfiguration {
     const publish = (parts: SnapshotParts) => this.#publish(parts);
     this.clusterDiscovery = new ClusterDiscovery(this.clusters, store);
     this.filterConfigs = new FilterConfigSet({ sources: this.#sources, store, scopes, publish });
-    const secrets = new GenericSecrets(
+    this.#filterSecrets = new GenericSecrets(
       this.secrets,
       ports.port(SECRETS_PORT),
       bootstrap.static_resources?.secrets ?? [],
@@ -120,7 +122,7 @@ export class RunningConfiguration {
       sources: this.#sources,
       store,
       scopes,
-      secrets: new RouteSecrets(extensions, secrets),
+      secrets: new RouteSecrets(extensions, this.#filterSecrets),
       clusterProblem: (name) => this.clusters.routeProblem(name),
       publish,
       whenApplied: (callback) => primary.snapshots.whenApplied(callback),
@@ -129,7 +131,7 @@ export class RunningConfiguration {
     this.scripts = new ScriptSet(bootstrap, scripts, ports.port(SCRIPTS_PORT), store);
     const { filterConfigs, routes } = this;
     this.#parts = new FilterParts(extensions, ports, serveEndpoint, {
-      ...{ routes, filterConfigs, secrets },
+      ...{ routes, filterConfigs, secrets: this.#filterSecrets },
       scripts: this.scripts,
     });
     this.listeners = new ListenerSet(primary, this.#parts, draining, publish);

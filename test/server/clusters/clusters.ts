@@ -72,6 +72,10 @@ export class Clusters {
         random: new Random(1),
         runtime: new Runtime(),
         policies: new ExtensionRegistry(EXTENSIONS),
+        extensions: new ExtensionRegistry(EXTENSIONS),
+        filterSecrets: () => {
+          throw new Error('these clusters have no secrets');
+        },
         locality: undefined,
         tls: new TlsContexts(loadShim(), store, []),
         now: () => this.#nowMs,

@@ -5,11 +5,15 @@ import type { Extension, ExtensionCatalog } from '../../catalog/extension.js';
 import { routeFilterConfig } from '../../fields/filter-config.js';
 import { isLeftOut } from '../../fields/optional-filters.js';
 import type { Any, HttpConnectionManager, HttpFilter, RouteConfiguration, VirtualHost } from '../../generated/api.js';
+import { unpack } from '../../schema/any.js';
 import { messageNameOf } from '../../schema/message-name.js';
 import type { Path } from '../../text/path.js';
 import type { CheckContext } from '../check-context.js';
+import { checkUpstreamFilters } from '../upstream-filters.js';
 import { checkDiscoveredFilter } from './discovered-filters.js';
 import { checkRouteFields } from './route-fields.js';
+
+const ROUTER = 'envoy.extensions.filters.http.router.v3.Router';
 
 /** Checks that a filter has its own message, not a per-route one, and that a terminal filter is not disabled. */
 export function checkHttpFilters(manager: HttpConnectionManager, path: Path, context: CheckContext): void {
@@ -25,6 +29,9 @@ export function checkHttpFilters(manager: HttpConnectionManager, path: Path, con
       problems.error([...path, 'http_filters', index], why);
     }
     if (!found) return;
+    const listAt = [...path, 'http_filters', index, 'typed_config', 'upstream_http_filters'];
+    const { upstream_http_filters: upstream } = unpack(filter.typed_config, ROUTER) ?? {};
+    checkUpstreamFilters(upstream, listAt, catalog, problems);
     const at = [...path, 'http_filters', index];
     const own = messageNameOf(found.typeUrls[0]!);
     if (messageNameOf(filter.typed_config!['@type']) !== own) {
@@ -74,6 +81,10 @@ function filterConfigsCheck(chain: readonly HttpFilter[] | undefined, context: C
     const own = filter?.typed_config;
     // The kind of a filter with discovered configuration is not known yet.
     if (filter) filters!.set(filter.name ?? '', own && httpFilter(context.catalog, own));
+    for (const upstream of unpack(own, ROUTER)?.upstream_http_filters ?? []) {
+      const { name = '', typed_config: its } = upstream ?? {};
+      if (its && !filters!.has(name)) filters!.set(name, httpFilter(context.catalog, its));
+    }
   }
   return (configs, at) => {
     for (const [name, config] of Object.entries(configs ?? {})) {
@@ -108,7 +119,8 @@ function checkRouteFilter(
   if (config && !given) return;
   const wrong = given && misplaced(name, given, config!, filters?.get(name));
   if (wrong !== undefined) problems.error([...path, ...inner, '@type'], wrong);
-  else if (filters?.has(name) === false) {
+  // The filter may be one of a cluster.
+  else if (filters?.has(name) === false && given?.runsUpstream !== true) {
     const similar = given && [...filters].find(([, kind]) => kind === given)?.[0];
     const hint = similar === undefined ? '' : suggestion(similar);
     problems.warn(path, `it has no effect: no filter of the chain has the name '${name}'${hint}`);

@@ -14,9 +14,17 @@ export interface RouteFilter {
   readonly isTerminal?: boolean;
   /** Compiles the configurations of route configuration, virtual host, route and weighted cluster, the most general first. */
   compileRouteConfig(configs: readonly Any[], where: string, runtime: Runtime, place: string): unknown;
+  /**
+   * Of the terminal filter: its slot in LevelSettings.filterConfigs has the configurations of upstream HTTP filters, by their names;
+   * undefined: there are none.
+   */
+  readonly compileUpstream?: CompileUpstream;
   /** The field that configures the filter if no level has typed_per_filter_config for it. */
   readonly routeField?: RouteField | undefined;
 }
+
+/** Compiles the configurations of an upstream HTTP filter as compileRouteConfig() does; undefined: no such filter can have them. */
+export type CompileUpstream = RouteFilter['compileRouteConfig'];
 
 /** A field of virtual hosts and route actions that configures one kind of filter. */
 export interface RouteField {
@@ -79,7 +87,12 @@ export function settingsOfLevels(
   return {
     requestMutations,
     responseMutations,
-    filterConfigs: filters.map((filter) => filterConfig(filter, fromGeneral, runtime, placeOf)),
+    filterConfigs: filters.map((filter) => {
+      const own = filterConfig(filter, fromGeneral, runtime, placeOf);
+      return filter.compileUpstream === undefined
+        ? own
+        : upstreamConfigs(filter.compileUpstream, fromGeneral, runtime, placeOf);
+    }),
   };
 }
 
@@ -117,6 +130,24 @@ function filterConfig(
   const configs = found.map(({ config }) => config);
   const { where } = found.at(-1)!;
   return filter.compileRouteConfig(configs, where, runtime, placeOf(where)) ?? FILTER_ON;
+}
+
+/** `places`: the most general first. */
+function upstreamConfigs(
+  compileUpstream: CompileUpstream,
+  places: readonly Place[],
+  runtime: Runtime,
+  placeOf: (where: string) => string,
+): ReadonlyMap<string, unknown> | undefined {
+  let found: Map<string, unknown> | undefined;
+  for (const { level } of places) {
+    for (const name in level.typed_per_filter_config) {
+      found ??= new Map();
+      if (found.has(name)) continue;
+      found.set(name, filterConfig({ name, compileRouteConfig: compileUpstream }, places, runtime, placeOf));
+    }
+  }
+  return found;
 }
 
 /** The configuration of a filter at one level, and its path. */

@@ -22,10 +22,11 @@ import type { DiscoveryContext, HostDiscovery } from './discovery.js';
 import { hostDiscovery } from './host-discovery.js';
 import { Membership, type MembershipContext } from './membership.js';
 import { PolicyGauges } from './policy-gauges.js';
+import { type FiltersContext, prepareFilters } from './version-filters.js';
 import type { VersionResources } from './version-resources.js';
 import { clusterTransports } from './version-tls.js';
 
-export interface PrimaryClusterContext extends Omit<DiscoveryContext, 'refuseHost'>, MembershipContext {
+export interface PrimaryClusterContext extends Omit<DiscoveryContext, 'refuseHost'>, MembershipContext, FiltersContext {
   readonly dnsCaches: DnsCaches;
   /** Called when a cluster does not get a requested host. */
   refuseHost(refusal: HostRefusal): void;
@@ -55,7 +56,7 @@ export class PrimaryCluster {
   readonly origin: ClusterOrigin;
   readonly spec: ClusterSpec;
   /** Stats that only some clusters have. */
-  readonly #scopes: Pick<ClusterSnapshot, 'http2Scope' | 'budgetScope' | 'sizeScope'>;
+  readonly #scopes: Pick<ClusterSnapshot, 'http2Scope' | 'budgetScope' | 'sizeScope' | 'filterScopes'>;
   readonly breakers: CircuitBreakers;
   readonly membership: Membership;
   readonly discovery: HostDiscovery;
@@ -88,6 +89,7 @@ export class PrimaryCluster {
     this.#scopes = {
       http2Scope: http2 && resources.shared.http2Scope(),
       budgetScope: tracksBudgets ? resources.shared.budgetScope() : undefined,
+      filterScopes: prepareFilters(this.spec, resources, context, this.#secrets),
       sizeScope: tracksSizes ? resources.shared.sizeScope() : undefined,
     };
     this.#specVersion = specVersion;

@@ -1,7 +1,8 @@
 // The resources of one version of a cluster: a use of those of the cluster's name, and stats that only some versions have.
 
 import type { Layout, LayoutDefinition } from '../../../stats/layout.js';
-import type { StatsStore } from '../../../stats/store.js';
+import { statScopeKey } from '../../../stats/scope-prefix.js';
+import type { ScopeRequest, StatsStore } from '../../../stats/store.js';
 import type { Scope, ScopeRef } from '../../../stats/thread-stats.js';
 import type { ClusterResources } from './cluster-resources.js';
 import { GaugeShare } from './gauge-share.js';
@@ -24,6 +25,15 @@ export class VersionResources {
     const ref = this.#store.addScope(`${this.shared.scope.prefix}${part}`, layout);
     this.#scopes.push(ref);
     return this.#store.scope(ref);
+  }
+
+  /** Adds scopes that workers count in, which last until no thread uses the version. Returns them by statScopeKey(). */
+  addWorkerScopes(requests: readonly ScopeRequest[]): Readonly<Record<string, ScopeRef>> {
+    const refs = this.#store.addScopes(requests);
+    this.whenUnused(() => {
+      for (const ref of refs) this.#store.removeScope(ref);
+    });
+    return Object.fromEntries(refs.map((ref, at) => [statScopeKey(requests[at]!.prefix, requests[at]!.layout), ref]));
   }
 
   /** Returns the primary's part of a scope of the cluster. */

@@ -21,6 +21,7 @@ const OFF = 0;
 export const buffer: HttpFilterExtension<BufferConfig> = {
   category: 'envoy.filters.http',
   name: 'envoy.filters.http.buffer',
+  runsUpstream: true,
   typeUrls: [
     'type.googleapis.com/envoy.extensions.filters.http.buffer.v3.Buffer',
     'type.googleapis.com/envoy.extensions.filters.http.buffer.v3.BufferPerRoute',

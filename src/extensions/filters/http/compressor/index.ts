@@ -23,6 +23,7 @@ const FILTER = `${PACKAGE}.Compressor`;
 export const compressor: HttpFilterExtension<Compressor> = {
   category: 'envoy.filters.http',
   name: 'envoy.filters.http.compressor',
+  runsUpstream: true,
   typeUrls: [`type.googleapis.com/${FILTER}`, `type.googleapis.com/${PACKAGE}.CompressorPerRoute`],
   implemented: {
     'envoy.extensions.filters.http.compressor.v3.Compressor': obeyed(

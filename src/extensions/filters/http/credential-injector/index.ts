@@ -32,6 +32,7 @@ const OAUTH = 'envoy.extensions.http.injected_credentials.oauth2.v3.OAuth2';
 export const credentialInjector: HttpFilterExtension<CredentialInjector> = {
   category: 'envoy.filters.http',
   name: 'envoy.filters.http.credential_injector',
+  runsUpstream: true,
   typeUrls: [`type.googleapis.com/${FILTER}`],
   implemented: { [FILTER]: obeyed('overwrite', 'allow_request_without_credential', 'credential') },
   validate(message, report) {

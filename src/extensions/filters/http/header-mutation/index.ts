@@ -22,6 +22,7 @@ import {
 export const headerMutation: HttpFilterExtension<FilterConfig> = {
   category: 'envoy.filters.http',
   name: 'envoy.filters.http.header_mutation',
+  runsUpstream: true,
   typeUrls: [
     'type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation',
     'type.googleapis.com/envoy.extensions.filters.http.header_mutation.v3.HeaderMutationPerRoute',

@@ -31,6 +31,7 @@ const NO_NATIVE_MODULES = refused('modules in native code are not loaded: use mo
 export const lua: HttpFilterExtension<Lua> = {
   category: 'envoy.filters.http',
   name: 'envoy.filters.http.lua',
+  runsUpstream: true,
   typeUrls: [`type.googleapis.com/${LUA}`, `type.googleapis.com/${PER_ROUTE}`],
   implemented: {
     [LUA]: {

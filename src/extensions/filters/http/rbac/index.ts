@@ -26,6 +26,7 @@ const PER_ROUTE = 'envoy.extensions.filters.http.rbac.v3.RBACPerRoute';
 export const rbac: HttpFilterExtension<RbacRBAC> = {
   category: 'envoy.filters.http',
   name: 'envoy.filters.http.rbac',
+  runsUpstream: true,
   typeUrls: [`type.googleapis.com/${FILTER}`, `type.googleapis.com/${PER_ROUTE}`],
   implemented: {
     [FILTER]: {

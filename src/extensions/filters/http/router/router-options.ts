@@ -3,6 +3,7 @@
 import type { RetryPolicy } from '../../../../http/routing/retries/retry-policy.js';
 import type { RuntimeFraction } from '../../../../runtime/runtime.js';
 import type { CallingThread } from '../../../../upstream/calling-thread.js';
+import type { RequestFilters } from '../../../../upstream/request-filters.js';
 
 export interface RouterOptions {
   /** Router.dynamic_stats: the cluster counts status codes and response times. */
@@ -21,6 +22,8 @@ export interface RouterOptions {
   readonly startsChildSpan: boolean;
   /** The runtime key upstream.use_retry: the fraction of retries that take place. */
   readonly useRetry: RuntimeFraction;
+  /** upstream_http_filters; undefined: none are configured. */
+  readonly filters: RequestFilters | undefined;
   /** For requests whose headers ask for retries on a route without retry policy. */
   readonly defaultRetries: RetryPolicy;
 }

@@ -44,6 +44,7 @@ import {
 import type { RequestPool } from '../../../../upstream/connections/http-pool.js';
 import { TcpTunnel } from '../../../../upstream/connections/tcp-tunnel.js';
 import { PoolFailure } from '../../../../upstream/pool-failure.js';
+import type { RequestFilters } from '../../../../upstream/request-filters.js';
 import { HostWait } from '../../../../upstream/requested-hosts/host-wait.js';
 import type { HostWaiter } from '../../../../upstream/requested-hosts/requested-hosts.js';
 import { isCanaryResponse } from '../../../../upstream/response-stats.js';
@@ -589,7 +590,8 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (route.includesRequestAttemptCount) setAttemptCount(this.#request.headers, attempts);
     if (this.#stream.trace !== undefined) this.#propagateTrace(this.#stream.trace, host);
     if (cluster.measurements !== undefined) this.#measure(cluster.measurements);
-    this.#try.wait(pool);
+    const filters = cluster.filters ?? this.#options.filters;
+    this.#try.wait(filters === undefined ? pool : this.#filtered(filters, pool, host));
     if (this.#try.isPending) this.#waitForConnection();
   }
 
@@ -625,6 +627,14 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
       this.#span = new TrySpan(trace, this.#stream.info, observabilityName, this.#try.attempts);
     }
     trace.inject(this.#request.headers, this.#span?.span, host.address);
+  }
+
+  /** Returns a pool that passes the request through upstream HTTP filters, which may report its host. */
+  #filtered(filters: RequestFilters, pool: RequestPool, host: ClusterHost): RequestPool {
+    const { headers, isComplete, isHeadOnly } = this.#request;
+    recordHost(this.#stream.info, host);
+    const isWhole = isComplete && isHeadOnly && !this.#stream.isUpgrade;
+    return filters.around(pool, { stream: this.#stream, headers, isHeadOnly: isWhole });
   }
 
   #poolOf(cluster: Cluster, host: ClusterHost): RequestPool | undefined {

@@ -34,6 +34,10 @@ export const enum Pause {
   NoConnection = 1,
   /** The send queue of the upstream connection is above its high watermark. */
   Blocked = 2,
+  /** Upstream HTTP filters wait for something. */
+  Filters = 4,
+  /** An upstream HTTP filter passes on what it held. */
+  Release = 8,
 }
 
 /** The callbacks of a try to its router. */

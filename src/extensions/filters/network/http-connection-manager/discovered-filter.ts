@@ -12,6 +12,7 @@ import {
   type StreamControl,
 } from '../../../../http/filters/filter.js';
 import { getLogger } from '../../../../log/logger.js';
+import { createFactory } from '../../../create-factory.js';
 import { discoveredExtension } from '../../../discovered-filters.js';
 import type {
   DiscoveredFilterConfig,
@@ -19,7 +20,6 @@ import type {
   HttpFilterExtension,
   WorkerContext,
 } from '../../../factories.js';
-import { createFactory } from './filter-factory.js';
 
 const logger = getLogger('filter');
 

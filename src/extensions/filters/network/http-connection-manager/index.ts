@@ -2,6 +2,7 @@
 
 import { callExtension } from '../../../../common/errors/defects.js';
 import { BatonError } from '../../../../common/errors/errors.js';
+import { routerFilters } from '../../../../config/fields/upstream-filters.js';
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import { ConnectionManager } from '../../../../http/connection-manager.js';
 import { UserAgentStats } from '../../../../http/connections/user-agent-stats.js';
@@ -29,6 +30,7 @@ import { createPart } from '../../../primary-part.js';
 import { accessLogScopes } from '../../../registry.js';
 import { reportMistake, reportMistakes } from '../../../report-mistakes.js';
 import { tracerScopes } from '../../../share-tracer.js';
+import { upstreamScopes, upstreamSecrets } from '../../../upstream-filters.js';
 import { chainFilters } from './chain-filters.js';
 import { connectionManagerOptions } from './options.js';
 import { routeFilters } from './route-filters.js';
@@ -67,6 +69,7 @@ export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectio
     { prefix: HTTP1_PREFIX, layout: Http1CodecStats },
     { prefix: HTTP2_PREFIX, layout: Http2Stats },
     ...filterScopes(config, extensions),
+    ...upstreamScopes(routerFilters(config), chainOf(config), extensions),
     ...accessLogScopes(config.access_log, extensions),
     ...tracerScopes(config.tracing?.provider?.typed_config, extensions),
   ],
@@ -81,6 +84,8 @@ export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectio
     try {
       for (const filter of chainFilters(config, context.extensions))
         parts.push(...partsOf(filter, chainOf(config), context));
+      const secrets = upstreamSecrets(routerFilters(config), context.extensions);
+      if (secrets.length > 0) parts.push(context.secrets.use(secrets, context.waitFor));
       return parts;
     } catch (error) {
       for (const part of parts) part.close();

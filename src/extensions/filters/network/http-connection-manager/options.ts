@@ -20,11 +20,11 @@ import { HostNormalizer } from '../../../../http/normalization/host-normalizatio
 import { PathNormalizer } from '../../../../http/normalization/path-normalization.js';
 import { upgradeTypes } from '../../../../http/routing/actions/upgrade-types.js';
 import type { RequestTracing } from '../../../../http/tracing/request-tracing.js';
+import { createFactory } from '../../../create-factory.js';
 import type { ChainIdentity, HttpChainPlace, RouteFilters, WorkerContext } from '../../../factories.js';
 import { createAccessLoggers } from '../../../registry.js';
 import { chainFilters } from './chain-filters.js';
 import { DiscoveredFilter } from './discovered-filter.js';
-import { createFactory } from './filter-factory.js';
 import { InlineRoutes } from './inline-routes.js';
 import { routeFilters } from './route-filters.js';
 import { createTracing } from './tracing.js';
@@ -51,14 +51,15 @@ export function connectionManagerOptions(
 ): ConnectionManagerOptions {
   const accessLogs = createAccessLoggers(config.access_log, 'DownstreamEnd', context);
   const filters: ChainedFilter[] = [];
+  let terminal: TerminalFilterFactory | undefined;
   let tracing: RequestTracing | undefined;
   try {
-    const terminal = createFilters(chainFilters(config, context.extensions), context, chain, filters);
+    terminal = createFilters(chainFilters(config, context.extensions), context, chain, filters);
     tracing = createTracing(config, isOutbound, context);
     const rest = settings(config, chain, context, accessLogs, tracing);
     return { ...rest, accessLogs, chain: names, filters, terminal, tracing };
   } catch (error) {
-    closeParts({ accessLogs, filters, tracing }, context.transport);
+    closeParts({ accessLogs, filters, terminal, tracing }, context.transport);
     throw error;
   }
 }

@@ -5,6 +5,7 @@ import { BatonError } from '../../../../common/errors/errors.js';
 import type { Any, HttpFilter } from '../../../../config/generated/api.js';
 import type { RouteField, RouteFilter } from '../../../../http/routing/tables/route-table.js';
 import type { ExtensionFinder, RouteFilters } from '../../../factories.js';
+import { upstreamRouteConfigs } from '../../http/router/upstream-filters/route-configs.js';
 import type { DiscoveredRouteConfig } from './discovered-filter.js';
 
 /** Returns the filters of a chain in order; the terminal one is the last. */
@@ -17,9 +18,11 @@ export function routeFilters(filters: readonly HttpFilter[] = [], extensions: Ex
 /** A filter without typed_config, whose configuration is discovered, may be of any kind. */
 function routeFilter(filter: HttpFilter, extensions: ExtensionFinder): RouteFilter {
   const { name = '', typed_config: own } = filter;
+  const isTerminal = own !== undefined && extensions.httpFilter(own).isTerminal === true;
   return {
     name,
-    isTerminal: own !== undefined && extensions.httpFilter(own).isTerminal === true,
+    isTerminal,
+    ...(isTerminal && { compileUpstream: upstreamRouteConfigs(extensions) }),
     routeField: routeField(filter, extensions),
     compileRouteConfig(configs, where, runtime, place) {
       for (const config of configs) checkKind(name, config, own ?? configs[0]!, extensions, where);
