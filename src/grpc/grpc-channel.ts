@@ -2,10 +2,10 @@
 // timeout. Messages are encoded bytes. A channel has no connections of its own: its calls use those of its cluster.
 
 import { StreamInfo } from '../access-log/stream/stream-info.js';
+import { byteText } from '../common/text/byte-text.js';
 import { headerKey } from '../common/text/header-names.js';
 import { durationMs } from '../common/time/duration.js';
 import type { GrpcService } from '../config/generated/api.js';
-import { byteText } from '../http/headers/byte-text.js';
 import type { HeaderBlock } from '../http/headers/header-block.js';
 import type { HeaderMutations } from '../http/headers/header-mutations.js';
 import type { CallingThread } from '../upstream/calling-thread.js';

@@ -1,8 +1,8 @@
 // Plain messages of tests, and the header blocks that filters see.
 
 import type { ReceivedMessage, TestMessage } from '../api/testing.js';
+import { byteText } from '../common/text/byte-text.js';
 import { headerKey } from '../extensions/header-key.js';
-import { byteText } from '../http/headers/byte-text.js';
 import { type HeaderBlock, headerBlocks } from '../http/headers/header-block.js';
 import type { Memory } from '../io/memory.js';
 

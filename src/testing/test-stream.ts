@@ -3,12 +3,12 @@
 import { StreamInfo } from '../access-log/stream/stream-info.js';
 import type { HttpFilter as Definition } from '../api/index.js';
 import type { FilterTest, FilterTestResult, ReceivedRequest, TestRequest, TestRoute } from '../api/testing.js';
+import { byteText } from '../common/text/byte-text.js';
 import { ScriptFilter } from '../extensions/filters/http/script/script-filter.js';
 import { streamEnd } from '../extensions/filters/http/script/stream-end.js';
 import { headerKey } from '../extensions/header-key.js';
 import type { ClusterReferenceLike, HttpFilter, LocalReply } from '../http/filters/filter.js';
 import { FilterControl, type FilterHost } from '../http/filters/filter-control.js';
-import { byteText } from '../http/headers/byte-text.js';
 import { type HeaderBlock, methodOf } from '../http/headers/header-block.js';
 import type { Route } from '../http/routing/actions/route.js';
 import type { Memory } from '../io/memory.js';

@@ -7,9 +7,9 @@ import { metadataAt } from '../../access-log/operators/metadata-operator.js';
 import type { HeaderNeeds } from '../../access-log/operators/operator.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import { BatonError, buildEach } from '../../common/errors/errors.js';
+import { byteText } from '../../common/text/byte-text.js';
 import { headerKey } from '../../common/text/header-names.js';
 import type { CustomTag } from '../../config/generated/api.js';
-import { byteText } from '../headers/byte-text.js';
 import type { Span, TagValue } from './tracer.js';
 
 export interface CompiledTag {

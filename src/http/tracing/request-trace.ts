@@ -1,8 +1,8 @@
 // The trace of one request: its span, the name that its route gives it, and the spans of its tries.
 
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
+import { byteText } from '../../common/text/byte-text.js';
 import { headerKey } from '../../common/text/header-names.js';
-import { byteText } from '../headers/byte-text.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import { type CompiledTag, setCustomTags } from './custom-tags.js';
 import type { RouteTracing, SpanNameFormats } from './route-tracing.js';

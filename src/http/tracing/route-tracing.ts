@@ -4,9 +4,9 @@ import { compileFormat, type Format, noHeaderNeeds } from '../../access-log/form
 import { withinPlace } from '../../access-log/operators/format-error.js';
 import type { HeaderNeeds } from '../../access-log/operators/operator.js';
 import { BatonError, buildAll } from '../../common/errors/errors.js';
+import { byteText } from '../../common/text/byte-text.js';
 import type { Decorator, Tracing } from '../../config/generated/api.js';
 import type { Runtime } from '../../runtime/runtime.js';
-import { byteText } from '../headers/byte-text.js';
 import { addNeeds, type CompiledTag, compileCustomTags } from './custom-tags.js';
 import { compileFractions, type SamplingFractions } from './sampling.js';
 

@@ -3,9 +3,9 @@
 import type { HeaderView } from '../../access-log/stream/header-view.js';
 import { shortFlags } from '../../access-log/stream/response-flags.js';
 import { PROTOCOL_NAMES, type StreamInfo, UNSET } from '../../access-log/stream/stream-info.js';
+import { byteText } from '../../common/text/byte-text.js';
 import { type HeaderKey, headerKey } from '../../common/text/header-names.js';
 import { ipOfAddress } from '../../io/addresses/address.js';
-import { byteText } from '../headers/byte-text.js';
 import type { Span } from './tracer.js';
 
 const HOST = headerKey('host');

@@ -1,6 +1,6 @@
 // The key of a host for hashing policies: a host gets the same requests as long as it has the same key.
 
-import { byteText } from '../../http/headers/byte-text.js';
+import { byteText } from '../../common/text/byte-text.js';
 import { addressText, decodeSockaddr } from '../../io/addresses/address.js';
 import type { HostSetData } from '../hosts/host-set.js';
 

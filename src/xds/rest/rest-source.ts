@@ -3,12 +3,12 @@
 
 import { messageOf } from '../../common/errors/errors.js';
 import { Random } from '../../common/random.js';
+import { byteText } from '../../common/text/byte-text.js';
 import { headerKey } from '../../common/text/header-names.js';
 import { durationMs } from '../../common/time/duration.js';
 import { MAX_TIMER_MS } from '../../common/time/max-timer.js';
 import { StepQueue } from '../../common/time/step-queue.js';
 import type { ApiConfigSource, Node } from '../../config/generated/api.js';
-import { byteText } from '../../http/headers/byte-text.js';
 import { type HeaderBlock, Method } from '../../http/headers/header-block.js';
 import { getLogger } from '../../log/logger.js';
 import type { StatsStore } from '../../stats/store.js';

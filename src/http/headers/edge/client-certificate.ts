@@ -4,13 +4,13 @@
 // Names in certificates are not quoted or escaped in URI, By and DNS, as in Envoy: what they contain is the responsibility of the
 // CA. The JSON form has no such ambiguity.
 
+import { byteText } from '../../../common/text/byte-text.js';
 import { headerKey } from '../../../common/text/header-names.js';
 import type {
   HttpConnectionManager,
   HttpConnectionManager_SetCurrentClientCertDetails,
 } from '../../../config/generated/api.js';
 import type { CertificateFacts, ConnectionSecurity } from '../../../io/tls/connection-security.js';
-import { byteText } from '../byte-text.js';
 import type { HeaderBlock } from '../header-block.js';
 
 /** The fields of HttpConnectionManager that are read here. */

@@ -2,11 +2,11 @@
 // those for the next hop. Like Envoy's ConnectionManagerUtility::mutateRequestHeaders.
 
 import type { Random } from '../../../common/random.js';
+import { byteText } from '../../../common/text/byte-text.js';
 import { type HeaderKey, headerKey, knownHeader } from '../../../common/text/header-names.js';
 import type { HttpConnectionManager } from '../../../config/generated/api.js';
 import { ipAddress } from '../../../io/addresses/address.js';
 import type { ConnectionSecurity } from '../../../io/tls/connection-security.js';
-import { byteText } from '../byte-text.js';
 import type { HeaderBlock } from '../header-block.js';
 import { beginLine, endLine, HeaderLine, writeLatin1 } from '../header-line.js';
 import { type ClientCertificateConfig, ClientCertificateRules } from './client-certificate.js';

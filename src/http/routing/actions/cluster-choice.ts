@@ -1,10 +1,10 @@
 // Routes whose cluster is chosen for each request: by weight, or by a header.
 
 import { BatonError } from '../../../common/errors/errors.js';
+import { byteText } from '../../../common/text/byte-text.js';
 import { type HeaderKey, headerKey } from '../../../common/text/header-names.js';
 import type { WeightedCluster, WeightedCluster_ClusterWeight } from '../../../config/generated/api.js';
 import type { Runtime, RuntimeInteger } from '../../../runtime/runtime.js';
-import { byteText } from '../../headers/byte-text.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { type HeaderReader, headerReader } from '../matching/header-reader.js';
 import type { Route } from './route.js';

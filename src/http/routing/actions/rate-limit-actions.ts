@@ -3,6 +3,7 @@
 import { compileFormat } from '../../../access-log/formats/format.js';
 import type { StreamInfo } from '../../../access-log/stream/stream-info.js';
 import { BatonError, buildEach, messageOf } from '../../../common/errors/errors.js';
+import { byteText } from '../../../common/text/byte-text.js';
 import type {
   Metadata,
   QueryParameterMatcher,
@@ -12,7 +13,6 @@ import type {
 } from '../../../config/generated/api.js';
 import { ipOfAddress, parseIp } from '../../../io/addresses/address.js';
 import { type IpRange, ipRange, isInRange, rangeText } from '../../../io/addresses/ip-range.js';
-import { byteText } from '../../headers/byte-text.js';
 import { requestScheme } from '../../headers/edge/request-scheme.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { decodedParameter } from '../matching/decoded-query.js';

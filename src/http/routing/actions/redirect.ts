@@ -1,9 +1,9 @@
 // RedirectAction, compiled: makes the Location of a redirect.
 
 import { BatonError } from '../../../common/errors/errors.js';
+import { byteText } from '../../../common/text/byte-text.js';
 import { headerKey } from '../../../common/text/header-names.js';
 import type { RedirectAction } from '../../../config/generated/api.js';
-import { byteText } from '../../headers/byte-text.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import type { PathRule } from '../matching/path-rule.js';
 import { PathRewrite } from './path-rewrite.js';

@@ -2,10 +2,10 @@
 
 import type { StreamInfo } from '../../../access-log/stream/stream-info.js';
 import type { Priority } from '../../../common/priority.js';
+import { byteText } from '../../../common/text/byte-text.js';
 import { headerKey } from '../../../common/text/header-names.js';
 import type { Metadata } from '../../../config/generated/api.js';
 import { NoRoomError } from '../../../io/memory.js';
-import { byteText } from '../../headers/byte-text.js';
 import { type HeaderBlock, Method } from '../../headers/header-block.js';
 import type { HeaderLine } from '../../headers/header-line.js';
 import type { HeaderMutations } from '../../headers/header-mutations.js';

@@ -1,9 +1,9 @@
 // The head of a request that nobody sent, for the question where it would go.
 
 import { BatonError, messageOf } from '../../../common/errors/errors.js';
+import { byteText } from '../../../common/text/byte-text.js';
 import { headerKey } from '../../../common/text/header-names.js';
 import { Memory } from '../../../io/memory.js';
-import { byteText } from '../../headers/byte-text.js';
 import { type HeaderBlock, headerBlocks, methodOf } from '../../headers/header-block.js';
 
 /** A request as a person describes it; texts are UTF-8. */

@@ -3,11 +3,11 @@
 
 import type { StreamInfo } from '../../../access-log/stream/stream-info.js';
 import { BatonError } from '../../../common/errors/errors.js';
+import { byteText } from '../../../common/text/byte-text.js';
 import { headerKey, isFieldName } from '../../../common/text/header-names.js';
 import { durationMs } from '../../../common/time/duration.js';
 import { type Word64, xxh64, xxh64Text } from '../../../common/xxh64.js';
 import type { RouteAction_HashPolicy_Cookie } from '../../../config/generated/api.js';
-import { byteText } from '../../headers/byte-text.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { findCookie } from './cookies.js';
 

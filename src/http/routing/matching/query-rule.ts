@@ -1,9 +1,9 @@
 // envoy.config.route.v3.QueryParameterMatcher, compiled: one condition on the first value of a query parameter. As in Envoy, routes match
 // the query as sent, and rate limits match it unescaped: "role=%61dmin" is role=admin for rate limits.
 
+import { byteText } from '../../../common/text/byte-text.js';
 import type { QueryParameterMatcher } from '../../../config/generated/api.js';
 import type { Memory } from '../../../io/memory.js';
-import { byteText } from '../../headers/byte-text.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { decodedParameter } from './decoded-query.js';
 import { findQueryParameter, type QueryValue } from './query.js';

@@ -2,8 +2,8 @@
 // inverse.
 
 import type { TextMemory } from '../../../access-log/stream/header-view.js';
+import { byteText } from '../../../common/text/byte-text.js';
 import type { Replacement } from '../../../common/text/regex.js';
-import { byteText } from '../../headers/byte-text.js';
 
 /** Returns bytes[start, end) as text. This is the only place where matching creates a string. */
 export function regexText(memory: TextMemory, start: number, end: number): string {

@@ -1,11 +1,11 @@
 // Builds the key of a request's scope from its headers (ScopedRoutes.ScopeKeyBuilder).
 
 import { BatonError } from '../../../common/errors/errors.js';
+import { byteText } from '../../../common/text/byte-text.js';
 import type {
   ScopedRoutes_ScopeKeyBuilder,
   ScopedRoutes_ScopeKeyBuilder_FragmentBuilder_HeaderValueExtractor,
 } from '../../../config/generated/api.js';
-import { byteText } from '../../headers/byte-text.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
 import { type HeaderReader, headerReader } from '../matching/header-reader.js';
 

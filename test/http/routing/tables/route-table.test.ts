@@ -3,8 +3,8 @@
 import fc from 'fast-check';
 import t from 'tap';
 import { BatonError } from '../../../../src/common/errors/errors.js';
+import { byteText } from '../../../../src/common/text/byte-text.js';
 import type { Route as RouteConfig, RouteConfiguration, RouteMatch } from '../../../../src/config/generated/api.js';
-import { byteText } from '../../../../src/http/headers/byte-text.js';
 import { RouteKind } from '../../../../src/http/routing/actions/route.js';
 import { buildRouteTable, type RouteTable } from '../../../../src/http/routing/tables/route-table.js';
 import { anonymous, authenticated } from '../../../io/tls/security.js';

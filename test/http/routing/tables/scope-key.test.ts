@@ -2,8 +2,8 @@
 
 import t from 'tap';
 import { BatonError } from '../../../../src/common/errors/errors.js';
+import { byteText } from '../../../../src/common/text/byte-text.js';
 import type { ScopedRoutes_ScopeKeyBuilder_FragmentBuilder_HeaderValueExtractor as Extractor } from '../../../../src/config/generated/api.js';
-import { byteText } from '../../../../src/http/headers/byte-text.js';
 import { ScopeKeyBuilder, scopeKey } from '../../../../src/http/routing/tables/scope-key.js';
 import { requestHead } from '../heads.js';
 

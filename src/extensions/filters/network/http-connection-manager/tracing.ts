@@ -1,8 +1,8 @@
 // Creates the tracing of a connection manager from its configuration.
 
 import { Random } from '../../../../common/random.js';
+import { byteText } from '../../../../common/text/byte-text.js';
 import type { HttpConnectionManager, HttpConnectionManager_Tracing } from '../../../../config/generated/api.js';
-import { byteText } from '../../../../http/headers/byte-text.js';
 import { requestIdRules } from '../../../../http/headers/edge/request-id-rules.js';
 import { RequestTracing } from '../../../../http/tracing/request-tracing.js';
 import { Side } from '../../../../http/tracing/tracer.js';
