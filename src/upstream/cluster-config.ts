@@ -319,8 +319,8 @@ const NO_MATCHES = new TransportMatches();
 
 /** Returns the host of an endpoint that has an address; undefined when its `host` is a name to resolve. */
 export function staticEndpoint(endpoint: EndpointSpec): ResolvedEndpoint | undefined {
-  const { hostname, weight, priority, locality, healthFlags, isCanary, check, metadata, localityWeight, transport } =
-    endpoint;
+  const { hostname, weight, priority, locality, healthFlags, isCanary, check, metadata, transport } = endpoint;
+  const { localityMetadata, localityWeight } = endpoint;
   const address = endpoint.path === '' ? ipAddress(endpoint.host, endpoint.port) : unixAddress(endpoint.path);
   if (address === undefined) return undefined;
   return {
@@ -333,6 +333,7 @@ export function staticEndpoint(endpoint: EndpointSpec): ResolvedEndpoint | undef
     isCanary,
     check,
     metadata,
+    localityMetadata,
     localityWeight,
     transport,
   };
@@ -455,6 +456,7 @@ function endpointSpec(
     isCanary: lb.metadata?.filter_metadata?.['envoy.lb']?.['canary'] === true,
     metadata: lb.metadata,
     // As in Envoy, endpoints without a locality have no weight of one.
+    localityMetadata: group.metadata,
     localityWeight: group.locality && group.load_balancing_weight,
     transport: transports.numberOf(lb.metadata, group.metadata),
   };

@@ -39,7 +39,10 @@ export function unpackCluster({ text }: PackedCluster): ClusterSnapshot {
   };
 }
 
-type Columns = Omit<HostSetData, 'names' | 'localities' | 'hashKeys' | 'metadata' | 'healthySinceMs' | 'transports'>;
+type Columns = Omit<
+  HostSetData,
+  'names' | 'localities' | 'localityMetadata' | 'hashKeys' | 'metadata' | 'healthySinceMs' | 'transports'
+>;
 
 function listsOf(hosts: HostSetData): { readonly [column in keyof Columns]: readonly number[] } {
   return {

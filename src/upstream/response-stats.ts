@@ -73,11 +73,12 @@ export class ResponseStats {
   }
 
   #zoneCounters(host: Host | undefined): CodeCounters | undefined {
-    if (this.#zone === '' || host === undefined || host.zone === '') return undefined;
-    let counters = this.#zones.get(host.zone);
+    if (this.#zone === '' || host === undefined || host.locality.zone === '') return undefined;
+    const { zone } = host.locality;
+    let counters = this.#zones.get(zone);
     if (counters === undefined) {
-      counters = this.#group(`zone.${scopePrefix(this.#zone)}.${scopePrefix(host.zone)}.`);
-      this.#zones.set(host.zone, counters);
+      counters = this.#group(`zone.${scopePrefix(this.#zone)}.${scopePrefix(zone)}.`);
+      this.#zones.set(zone, counters);
     }
     return counters;
   }

@@ -62,6 +62,9 @@ export interface HostNames {
   /** '': it has only an address. */
   readonly hostname: string;
   readonly metadata: Metadata | undefined;
+  readonly locality?: { readonly region: string; readonly zone: string; readonly subZone: string };
+  /** Of its group of endpoints. */
+  readonly localityMetadata?: Metadata | undefined;
 }
 
 /** A route in logs. */
@@ -75,6 +78,8 @@ export interface ChainNames {
   readonly filterChainName: string;
   readonly metadata: Metadata | undefined;
   readonly listenerMetadata: Metadata | undefined;
+  /** The traffic direction of the listener, by its number in the API; absent: unspecified. */
+  readonly direction?: 1 | 2;
 }
 
 /** A span in logs. */

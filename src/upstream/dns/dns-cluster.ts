@@ -180,6 +180,7 @@ class Target {
       isCanary,
       check,
       metadata,
+      localityMetadata,
       localityWeight,
       transport,
     } = this.endpoint;
@@ -192,6 +193,7 @@ class Target {
       locality,
       healthFlags,
       isCanary,
+      localityMetadata,
       localityWeight,
       check,
       metadata,

@@ -14,6 +14,7 @@ import type { ConnectOptions } from '../connections/connect-options.js';
 import { HostTransport } from '../connections/host-transport.js';
 import type { RequestedCluster } from '../connections/upstream-connection.js';
 import { Host, type ResolvedEndpoint } from '../hosts/host.js';
+import { NOWHERE } from '../hosts/locality.js';
 import { OWN_TRANSPORT } from '../hosts/transport-matches.js';
 import type { HealthCheckSpec } from './health-check-spec.js';
 
@@ -68,7 +69,8 @@ export function checkTarget(
   };
   const described = {
     hostname: endpoint.hostname,
-    zone: '',
+    locality: NOWHERE,
+    localityMetadata: undefined,
     isCanary: false,
     metadata: undefined,
     transport: OWN_TRANSPORT,

@@ -293,7 +293,8 @@ function isSameEndpoint(a: ResolvedEndpoint, b: ResolvedEndpoint): boolean {
     transportOf(a) === transportOf(b) &&
     isSameAddress(a.address, b.address) &&
     isSameLocality(a.locality, b.locality) &&
-    isDeepStrictEqual(a.metadata, b.metadata)
+    isDeepStrictEqual(a.metadata, b.metadata) &&
+    isDeepStrictEqual(a.localityMetadata, b.localityMetadata)
   );
 }
 
@@ -326,6 +327,7 @@ function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData 
     canaries: new Uint8Array(count),
     ...hashKeysOf(hosts),
     ...metadataOf(hosts),
+    ...localityMetadataOf(hosts),
     ...transportsOf(hosts),
   };
   for (let index = 0; index < count; index++) {
@@ -389,6 +391,11 @@ function hashKeysOf(hosts: readonly ListedHost[]): Pick<HostSetData, 'hashKeys'>
 function metadataOf(hosts: readonly ListedHost[]): Pick<HostSetData, 'metadata'> {
   if (!hosts.some(({ endpoint }) => endpoint.metadata !== undefined)) return {};
   return { metadata: hosts.map(({ endpoint }) => endpoint.metadata ?? null) };
+}
+
+function localityMetadataOf(hosts: readonly ListedHost[]): Pick<HostSetData, 'localityMetadata'> {
+  if (!hosts.some(({ endpoint }) => endpoint.localityMetadata !== undefined)) return {};
+  return { localityMetadata: hosts.map(({ endpoint }) => endpoint.localityMetadata ?? null) };
 }
 
 function transportsOf(hosts: readonly ListedHost[]): Pick<HostSetData, 'transports'> {

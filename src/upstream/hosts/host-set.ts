@@ -3,7 +3,7 @@
 
 import type { Metadata } from '../../config/generated/api.js';
 import { HOST_WORDS } from '../shared-words.js';
-import type { WeightedLocality } from './locality.js';
+import type { Locality, WeightedLocality } from './locality.js';
 import { OWN_TRANSPORT } from './transport-matches.js';
 
 /** Plain data of a snapshot. Entry `i` of each column belongs to host `i`, in the order of the configuration. */
@@ -36,6 +36,8 @@ export interface HostSetData {
   readonly hashKeys?: readonly string[];
   /** Metadata of the hosts, null for hosts without; absent: no host has some. */
   readonly metadata?: readonly (Metadata | null)[];
+  /** Metadata of the hosts' groups; absent: no group has any. */
+  readonly localityMetadata?: readonly (Metadata | null)[];
   /** Numbers of their transport sockets; absent: all have OWN_TRANSPORT. */
   readonly transports?: readonly number[];
 }
@@ -43,8 +45,9 @@ export interface HostSetData {
 /** Properties of a host that may change while it remains the same host. */
 export interface HostDescription {
   hostname: string;
-  /** '' when unknown. */
-  zone: string;
+  locality: Locality;
+  /** Of the group of endpoints that has the host. */
+  localityMetadata: Metadata | undefined;
   isCanary: boolean;
   metadata: Metadata | undefined;
   /** Number of its transport socket: see TransportMatches. */
@@ -88,10 +91,12 @@ export class HostSet<H extends HostObject> {
   }
 
   describe(index: number): HostDescription {
-    const { names, hostnameIndexes, localities, localityIndexes, canaries, metadata, transports } = this.data;
+    const { canaries, hostnameIndexes, localities, localityIndexes, localityMetadata, metadata, names, transports } =
+      this.data;
     return {
       hostname: names[hostnameIndexes[index]!]!,
-      zone: localities[localityIndexes[index]!]!.zone,
+      locality: localities[localityIndexes[index]!]!,
+      localityMetadata: localityMetadata?.[index] ?? undefined,
       isCanary: canaries[index] === 1,
       metadata: metadata?.[index] ?? undefined,
       transport: transports?.[index] ?? OWN_TRANSPORT,

@@ -33,6 +33,8 @@ export interface EndpointTraits {
   readonly check?: EndpointCheck;
   /** For logs, headers and the dump of endpoints. */
   readonly metadata?: Metadata;
+  /** Of its group of endpoints, for expressions. */
+  readonly localityMetadata?: Metadata;
   /** Number of its transport socket: see TransportMatches. Absent: OWN_TRANSPORT. */
   readonly transport?: number;
   /** load_balancing_weight of its locality, which must be named. */
@@ -65,7 +67,8 @@ export class Host<Pools = unknown> {
   /** Index of its first HostWord word; identifies the host. */
   readonly block: number;
   hostname: string;
-  zone: string;
+  locality: Locality;
+  localityMetadata: Metadata | undefined;
   isCanary: boolean;
   metadata: Metadata | undefined;
   transport: number;
@@ -87,7 +90,8 @@ export class Host<Pools = unknown> {
   constructor(block: number, described: HostDescription, sockaddr: Uint8Array, stats: Scope, monitor?: HostMonitor) {
     this.block = block;
     this.hostname = described.hostname;
-    this.zone = described.zone;
+    this.locality = described.locality;
+    this.localityMetadata = described.localityMetadata;
     this.isCanary = described.isCanary;
     this.metadata = described.metadata;
     this.transport = described.transport;

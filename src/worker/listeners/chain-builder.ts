@@ -1,9 +1,10 @@
 // Builds the filter chains of one worker, and new routes for existing chains. Long routes are built in steps, between which
 // requests are served, before their snapshot is applied.
 
+import type { ChainNames } from '../../access-log/stream/stream-info.js';
 import { inBatches, runSync } from '../../common/time/next-turn.js';
 import { bufferLimitBytes } from '../../config/fields/buffer-limit.js';
-import type { Any } from '../../config/generated/api.js';
+import type { Any, TrafficDirection } from '../../config/generated/api.js';
 import type {
   ChainIdentity,
   NetworkFilterExtension,
@@ -103,6 +104,7 @@ export class ChainBuilder {
       filterChainName: config.name ?? '',
       metadata: config.metadata,
       listenerMetadata: listener.metadata,
+      ...directionOf(listener.traffic_direction),
     };
     const nextCount = countsIn(this.#context.words, counts);
     const isOutbound = listener.traffic_direction === 'OUTBOUND';
@@ -180,6 +182,10 @@ export class ChainBuilder {
     if (typeof terminal?.accept === 'function') return terminal;
     throw new TypeError(`createOnWorker() of '${extension.name}' returned no object with an accept()`);
   }
+}
+
+function directionOf(direction: TrafficDirection | undefined): Pick<ChainNames, 'direction'> {
+  return direction === 'INBOUND' ? { direction: 1 } : direction === 'OUTBOUND' ? { direction: 2 } : {};
 }
 
 /** See ChainIdentity.nextCount(). Filters are created in the same order on all workers. */

@@ -4,6 +4,7 @@ import { AddressKind, encodeAddress, encodeIp, ipAddress } from '../../../src/io
 import type { ResolvedEndpoint } from '../../../src/upstream/hosts/host.js';
 import { HostDirectory } from '../../../src/upstream/hosts/host-directory.js';
 import { type HostObject, HostSet, type HostSetData } from '../../../src/upstream/hosts/host-set.js';
+import type { Locality } from '../../../src/upstream/hosts/locality.js';
 import { SharedWordsOwner } from '../../../src/upstream/shared-words.js';
 
 const LOCALITY = { region: 'r', zone: 'z', subZone: '' };
@@ -34,14 +35,15 @@ class Pool implements HostObject {
   moves = 0;
   readonly block: number;
   hostname: string;
-  zone: string;
+  locality: Locality;
+  localityMetadata: Metadata | undefined;
   isCanary: boolean;
   metadata: Metadata | undefined = undefined;
   transport = 0;
   sockaddr: Uint8Array;
   constructor(set: HostSet<Pool>, index: number) {
     this.block = set.data.blocks[index]!;
-    ({ hostname: this.hostname, zone: this.zone, isCanary: this.isCanary } = set.describe(index));
+    ({ hostname: this.hostname, locality: this.locality, isCanary: this.isCanary } = set.describe(index));
     this.sockaddr = set.sockaddr(index);
   }
   moveTo(sockaddr: Uint8Array): void {
@@ -229,12 +231,12 @@ t.test('a remaining host gets its new hostname, zone and canary flag', async (t)
   const before = new HostSet<Pool>(hosts.data, poolOf);
   const pool = before.host(0);
   t.equal(pool.hostname, 'old');
-  t.match(pool, { zone: 'z', isCanary: false });
+  t.match(pool, { locality: { zone: 'z' }, isCanary: false });
   const changes = { hostname: 'new', isCanary: true, locality: { ...LOCALITY, zone: 'y' } };
   t.match(hosts.update([endpoint('10.0.0.1', changes)]), { added: 0, removed: 0 });
   const after = new HostSet<Pool>(hosts.data, poolOf, before);
   t.equal(after.host(0), pool);
-  t.match(pool, { hostname: 'new', zone: 'y', isCanary: true });
+  t.match(pool, { hostname: 'new', locality: { zone: 'y' }, isCanary: true });
   t.equal(pool.moves, 0);
 });
 
