@@ -11,7 +11,7 @@ const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 const FLOORS = [
   ['io', 'common', 'api'],
   ['config'],
-  ['stats', 'log'],
+  ['stats', 'log', 'cel'],
   ['runtime', 'access-log', 'tls', 'scripts'],
   ['listener', 'http', 'upstream', 'grpc'],
   ['extensions'],

@@ -105,10 +105,10 @@ export { Runtime, type RuntimeDouble, type RuntimeFlag, type RuntimeFraction } f
 // HeaderBlock is the head or the trailers of a message. Keys, rules and mutations are compiled once, in createOnWorker().
 
 export { grpcStatusIn, grpcStatusOf } from '../common/grpc-status.js';
+export { byteText } from '../common/text/byte-text.js';
 export { type HeaderKey, knownHeader } from '../common/text/header-names.js';
 export type { Replacement } from '../common/text/regex.js';
 export { compileFullMatch } from '../common/text/regex.js';
-export { byteText } from '../http/headers/byte-text.js';
 export { requestScheme } from '../http/headers/edge/request-scheme.js';
 export { grpcMessage, isGrpcRequest, isGrpcResponse } from '../http/headers/grpc-reply.js';
 export { BodyKind, type HeaderBlock, Method, methodOf } from '../http/headers/header-block.js';
@@ -143,6 +143,14 @@ export {
   createStderrAccessLogger,
   createStdoutAccessLogger,
 } from '../access-log/access-logger.js';
+export { attributeReader } from '../access-log/attributes/attributes.js';
+export type { Attribute } from '../access-log/attributes/request-attributes.js';
+export {
+  expressionOfAny,
+  expressionOfExpr,
+  expressionOfText,
+  type StreamExpression,
+} from '../access-log/attributes/stream-expression.js';
 export { compileFormat, type Format, noHeaderNeeds } from '../access-log/formats/format.js';
 export { compileSubstitutionFormat } from '../access-log/formats/substitution-format.js';
 export { downstreamBytes, headBytes, upstreamBytes } from '../access-log/operators/bytes-operators.js';
@@ -157,6 +165,8 @@ export {
   StreamInfo,
   UNSET,
 } from '../access-log/stream/stream-info.js';
+export { celJson, celText } from '../cel/output.js';
+export { CelDuration, CelMap, CelMessage, CelTimestamp, CelType, CelUint, type CelValue } from '../cel/values.js';
 
 // ── Load-balancing policies ──────────────────────────────────────────────────────────────────────────────────────────
 //

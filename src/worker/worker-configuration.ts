@@ -1,5 +1,6 @@
 // A worker's configuration: runtime objects built from the primary's snapshots.
 
+import { setLocalNode } from '../access-log/attributes/local-node.js';
 import type { AccessLogFiles } from '../access-log/files/file-log.js';
 import { messageOf } from '../common/errors/errors.js';
 import { isDescriptorShortage } from '../common/errors/shortages.js';
@@ -73,6 +74,7 @@ export class WorkerConfiguration {
     this.#routes = new RouteTables(tableThread, ports.port(ON_DEMAND_PORT));
     this.scripts = new WorkerScripts(ports.port(SCRIPTS_PORT));
     const tokenBuckets = new SharedTokenBuckets(start.tokenBuckets, start.index + 1, monotonicMs);
+    setLocalNode(start.node);
     const workerContext: WorkerContext = {
       ...thread,
       clusters: this.#clusters,

@@ -19,6 +19,11 @@ export interface HeaderView {
   readonly scheme: '' | 'http' | 'https';
   /** In a response; otherwise 0. */
   readonly status: number;
+  /** Number of fields with removed ones. */
+  readonly size: number;
+  isRemoved(index: number): boolean;
+  /** Returns the name of a field in lower case. */
+  name(index: number): string;
   /** Bytes of all names and values. */
   readonly fieldBytes: number;
   /** Returns the index of the first field with this name at or after `from`, or -1. */

@@ -51,6 +51,18 @@ export class TextHeaders implements HeaderView {
     return this.#names.indexOf(key.name, from);
   }
 
+  get size(): number {
+    return this.#names.length;
+  }
+
+  isRemoved(): boolean {
+    return false;
+  }
+
+  name(index: number): string {
+    return this.#names[index]!;
+  }
+
   get fieldBytes(): number {
     const values = (this.#ends.at(-1) ?? this.pathEnd) - this.pathEnd;
     return this.#names.reduce((sum, name) => sum + name.length, values);
