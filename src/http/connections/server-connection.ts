@@ -22,17 +22,18 @@ import type { ManagerContext } from '../manager-context.js';
 import type { StepPool } from '../step-pool.js';
 import type { ServerStream, StreamConnection } from '../streams/server-stream.js';
 import { TOO_SLOW } from '../streams/stream-answers.js';
+import { ActiveRequests } from './active-requests.js';
 import { type ClockedConnection, ConnectionClocks, UNSET } from './connection-clocks.js';
+import { countClosing, countEnded, countGone, countOpened } from './connection-counts.js';
+import { EarlyResets } from './early-resets.js';
+import { findProtocol, type ServerProtocols } from './find-protocol.js';
 import { type HeadTimeout, refusal } from './head-timeouts.js';
 import type { TakenOverRequests } from './taken-over-requests.js';
 import type { DeviceStats } from './user-agent-stats.js';
 
 /** Objects that a connection needs only while it is active. */
-export interface ServerPools {
+export interface ServerPools extends ServerProtocols {
   readonly streams: StepPool<ServerStream>;
-  /** The protocols that clients may use, one or both. */
-  readonly http1: ServerProtocol | undefined;
-  readonly http2: ServerProtocol | undefined;
 }
 
 export class ServerConnection
@@ -49,9 +50,8 @@ export class ServerConnection
   /** Undefined while the codec would have no state: most connections of a server are idle. */
   #codec: ServerCodec | undefined;
   readonly clocks: ConnectionClocks;
-  /** Active requests, linked by ServerStream.next. */
-  #streams: ServerStream | undefined;
-  #activeStreams = 0;
+  readonly #active = new ActiveRequests();
+  /** All requests that have begun. */
   #requests = 0;
   /** Stats of the client's device type, which its first request determines. */
   #device: DeviceStats | undefined;
@@ -61,9 +61,8 @@ export class ServerConnection
   #wasTunnelEnded = false;
   /** Created by the first turn that the codec requests, usually for a pipelined request. */
   #takeTurn: (() => void) | undefined;
-  /** Of a multiplexed connection: requests that ended, and those that the client caused to be reset early. */
-  #endedRequests = 0;
-  #earlyResets = 0;
+  /** Of a multiplexed connection. */
+  #earlyResets: EarlyResets | undefined;
 
   /** `former`: the state of a connection that another process has served. */
   constructor(
@@ -72,13 +71,11 @@ export class ServerConnection
     socket: DownstreamConnection,
     takenOver?: TakenOverRequests,
   ) {
-    const { http } = manager.stats;
     this.manager = manager;
     this.#pools = pools;
     this.socket = socket;
     this.clocks = new ConnectionClocks(this, manager, socket.startMonotonicMs);
     if (takenOver === undefined) {
-      http.increment(HttpStats.at.downstream_cx_total);
       this.clocks.begin();
     } else {
       this.#requests = takenOver.requests;
@@ -88,11 +85,7 @@ export class ServerConnection
       if (takenOver.isBlocked) this.onBlocked();
       this.#resumeTimeouts();
     }
-    http.increment(HttpStats.at.downstream_cx_active);
-    if (socket.chain.isTls) {
-      http.increment(HttpStats.at.downstream_cx_ssl_total);
-      http.increment(HttpStats.at.downstream_cx_ssl_active);
-    }
+    countOpened(manager.stats.http, takenOver === undefined, socket.chain.isTls);
   }
 
   describe(info: StreamInfo): void {
@@ -103,7 +96,7 @@ export class ServerConnection
   }
 
   get activeRequests(): number {
-    return this.#activeStreams;
+    return this.#active.count;
   }
 
   countClient(headers: HeaderBlock, protocol: Protocol): void {
@@ -149,19 +142,11 @@ export class ServerConnection
   }
 
   streamFinished(stream: ServerStream): void {
-    this.#remove(stream);
+    this.#active.remove(stream);
     if (stream.isTunnel && !this.#isMultiplexed) this.#wasTunnelEnded = (stream.info.responseFlags & CLIENT_LEFT) !== 0;
     this.#pools.streams.release(stream);
     this.clocks.moved();
-    if (this.#isMultiplexed) this.#countEnd(stream.info);
-  }
-
-  /** Ends a connection most of whose requests are reset by the client at once (CVE-2023-44487), by Envoy's rule. */
-  #countEnd({ durationMs, responseFlags }: StreamInfo): void {
-    this.#endedRequests++;
-    if ((responseFlags & RESET_BY_CLIENT) === 0 || durationMs >= EARLY_RESET_MS) return;
-    this.#earlyResets++;
-    if (this.#earlyResets * 2 <= Math.max(EARLY_RESETS_OF, this.#endedRequests) || this.socket.isClosed) return;
+    if (this.#earlyResets?.isFloodAfter(stream.info) !== true || this.socket.isClosed) return;
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_too_many_premature_resets);
     this.onClose(false);
   }
@@ -223,32 +208,9 @@ export class ServerConnection
     this.clocks.activeMs = now;
     this.clocks.requestStartMs = UNSET;
     const stream = this.#pools.streams.take();
-    const first = this.#streams;
-    stream.next = first;
-    if (first !== undefined) first.previous = stream;
-    this.#streams = stream;
-    this.#activeStreams++;
+    this.#active.add(stream);
     stream.start(this, encoder, this.#protocol!.requestsTotal, startMs);
     return stream;
-  }
-
-  #remove(stream: ServerStream): void {
-    const { next, previous } = stream;
-    if (next !== undefined) next.previous = previous;
-    if (previous === undefined) this.#streams = next;
-    else previous.next = next;
-    stream.next = stream.previous = undefined;
-    this.#activeStreams--;
-  }
-
-  /** Calls `act` for each stream; `act` may end the stream. */
-  #forEachStream(act: (stream: ServerStream) => void): void {
-    let stream = this.#streams;
-    while (stream !== undefined) {
-      const { next } = stream;
-      act(stream);
-      stream = next;
-    }
   }
 
   onIdle(): void {
@@ -299,7 +261,7 @@ export class ServerConnection
     const now = this.manager.thread.clock.monotonicMs;
     if (this.#protocol === undefined && !this.#findProtocol(offset, length)) return;
     if (this.#isActive) this.clocks.activeMs = now;
-    if (this.#streams === undefined && (this.clocks.requestStartMs === UNSET || this.#codec?.holdsNoRequest))
+    if (this.#active.first === undefined && (this.clocks.requestStartMs === UNSET || this.#codec?.holdsNoRequest))
       this.clocks.requestStartMs = now;
     this.#countReceived(length);
     const beginning = this.#beginning;
@@ -313,37 +275,19 @@ export class ServerConnection
 
   /** Bytes show that the connection is in use. On a multiplexed one only requests do: pings keep no connection open. */
   get #isActive(): boolean {
-    return !this.#isMultiplexed || this.#streams !== undefined;
+    return !this.#isMultiplexed || this.#active.first !== undefined;
   }
 
-  /**
-   * Determines the protocol: the configured one, or by ALPN, or by the first bytes. Returns false if more of them are needed, which are then
-   * kept.
-   */
+  /** Returns false if the bytes do not show the protocol yet; they are kept then. */
   #findProtocol(offset: number, length: number): boolean {
-    const { http1, http2 } = this.#pools;
-    const { bytes } = this.manager.thread.memory;
-    if (http2 === undefined || http1 === undefined) {
-      this.#beginProtocol(http1 ?? http2!);
-      return true;
-    }
     const negotiated = this.socket.security?.applicationProtocol ?? '';
-    if (negotiated !== '') {
-      this.#beginProtocol(negotiated === ALPN_HTTP2 ? http2 : http1);
+    const { bytes } = this.manager.thread.memory;
+    const found = findProtocol(this.#pools, negotiated, this.#beginning, bytes, offset, length);
+    if (!(found instanceof Uint8Array)) {
+      this.#beginProtocol(found);
       return true;
     }
-    const kept = this.#beginning?.length ?? 0;
-    const compared = Math.min(PREFACE_START.length - kept, length);
-    for (let i = 0; i < compared; i++) {
-      if (bytes[offset + i] === PREFACE_START[kept + i]) continue;
-      this.#beginProtocol(http1);
-      return true;
-    }
-    if (kept + compared === PREFACE_START.length) {
-      this.#beginProtocol(http2);
-      return true;
-    }
-    this.#beginning = PREFACE_START.slice(0, kept + compared);
+    this.#beginning = found;
     this.#countReceived(length);
     this.clocks.activeMs = this.clocks.requestStartMs = this.manager.thread.clock.monotonicMs;
     return false;
@@ -358,7 +302,10 @@ export class ServerConnection
     this.#protocol = protocol;
     this.#isMultiplexed = protocol === this.#pools.http2;
     this.manager.stats.http.increment(protocol.connectionsActive);
-    if (this.#isMultiplexed) this.clocks.wakeWithin(this.manager.options.http2.keepaliveIntervalMs);
+    if (this.#isMultiplexed) {
+      this.#earlyResets = new EarlyResets();
+      this.clocks.wakeWithin(this.manager.options.http2.keepaliveIntervalMs);
+    }
     return protocol;
   }
 
@@ -371,8 +318,8 @@ export class ServerConnection
   onReset(): void {
     this.#endedByPeer = true;
     const hadHead = this.#codec?.abandonNext() === true;
-    this.#countClose(hadHead || this.#streams !== undefined);
-    this.#forEachStream((stream) => stream.onReset(ResetReason.ConnectionTermination, undefined));
+    this.#countClose(hadHead || this.#active.first !== undefined);
+    this.#active.visit((stream) => stream.onReset(ResetReason.ConnectionTermination, undefined));
     this.#end();
     this.socket.close(0);
   }
@@ -409,17 +356,17 @@ export class ServerConnection
     const bytes = unsent + this.#heldForClient(unsent > 0);
     if (bytes === 0) return undefined;
     const movedMs = this.clocks.activeMs;
-    const beganMs = this.#streams?.info.startMonotonicMs ?? this.clocks.requestStartMs;
+    const beganMs = this.#active.first?.info.startMonotonicMs ?? this.clocks.requestStartMs;
     const sinceMs = unsent > 0 || beganMs === UNSET ? movedMs : beganMs;
     return { id: this.socket.id, sinceMs, movedMs, bytes, unsent, end: () => this.#endStalled() };
   }
 
   #heldForClient(isBehindAnswers: boolean): number {
     const received = this.#codec?.retainedBytes ?? 0;
-    if (isBehindAnswers || this.#streams === undefined) return received;
+    if (isBehindAnswers || this.#active.first === undefined) return received;
     let awaitsClient = false;
     let held = received;
-    this.#forEachStream((stream) => {
+    this.#active.visit((stream) => {
       if (!stream.awaitsClient) return;
       awaitsClient = true;
       held += stream.heldRequestBytes;
@@ -431,11 +378,11 @@ export class ServerConnection
     if (this.socket.isClosed) return;
     // The client does not read the pending responses, so it would not see another one.
     if (this.socket.pendingBytes > 0) {
-      if (this.#streams === undefined) return this.onClose(true);
+      if (this.#active.first === undefined) return this.onClose(true);
       return this.#cut(TOO_SLOW.details, TOO_SLOW.flags);
     }
-    if (this.#streams !== undefined) {
-      return this.#forEachStream((stream) => {
+    if (this.#active.first !== undefined) {
+      return this.#active.visit((stream) => {
         if (stream.awaitsClient) stream.sendLocalReply(TOO_SLOW);
       });
     }
@@ -458,23 +405,23 @@ export class ServerConnection
   }
 
   onFault(): void {
-    if (this.#streams !== undefined) this.#cut('internal_error', ResponseFlag.None);
+    if (this.#active.first !== undefined) this.#cut('internal_error', ResponseFlag.None);
     else if (!this.socket.isClosed) this.onClose(true);
   }
 
   onFilterClose(): void {
-    if (this.#streams !== undefined) return this.onListenerGone();
+    if (this.#active.first !== undefined) return this.onListenerGone();
     this.#countClose();
     this.#end();
   }
 
   onListenerGone(): void {
-    if (this.#streams === undefined) {
+    if (this.#active.first === undefined) {
       this.#codec?.refuseStreams();
       return this.onClose(false, ExchangeEnd.Complete);
     }
-    this.manager.stats.http.add(HttpStats.at.downstream_rq_rx_reset, this.#activeStreams);
-    const isTunnel = this.#streams.isTunnel;
+    this.manager.stats.http.add(HttpStats.at.downstream_rq_rx_reset, this.#active.count);
+    const isTunnel = this.#active.first.isTunnel;
     this.#abandonStreams(
       'downstream_local_disconnect',
       ResponseFlag.DownstreamConnectionTermination,
@@ -495,7 +442,7 @@ export class ServerConnection
   /** Ends everything except the socket. */
   #abandonStreams(details: string, flags: number, reason: ResetReason): void {
     this.#countClose();
-    this.#forEachStream((stream) => stream.abandon(details, flags, reason));
+    this.#active.visit((stream) => stream.abandon(details, flags, reason));
     this.#end();
   }
 
@@ -527,7 +474,7 @@ export class ServerConnection
   /** Possible only between two requests. The received part of the next one moves too. */
   prepareHandOver(): PreparedHandOver | undefined {
     const codec = this.#codec;
-    const canMove = this.#shouldHandOver && this.#streams === undefined && codec?.isBetweenRequests !== false;
+    const canMove = this.#shouldHandOver && this.#active.first === undefined && codec?.isBetweenRequests !== false;
     if (!canMove || !this.socket.transport.freeze(this.socket.id)) {
       codec?.startRequests();
       return undefined;
@@ -586,10 +533,8 @@ export class ServerConnection
   }
 
   #release(): void {
-    const { http } = this.manager.stats;
     this.#codec?.destroy();
-    http.decrement(HttpStats.at.downstream_cx_active);
-    if (this.#protocol !== undefined) http.decrement(this.#protocol.connectionsActive);
+    countGone(this.manager.stats.http, this.#protocol);
     this.socket.release();
   }
 
@@ -612,7 +557,7 @@ export class ServerConnection
   }
 
   get hasRequests(): boolean {
-    return this.#streams !== undefined;
+    return this.#active.first !== undefined;
   }
 
   get isUnused(): boolean {
@@ -625,7 +570,7 @@ export class ServerConnection
 
   checkRequests(now: number): number {
     let remaining = Number.POSITIVE_INFINITY;
-    this.#forEachStream((stream) => (remaining = Math.min(remaining, stream.checkClocks(now))));
+    this.#active.visit((stream) => (remaining = Math.min(remaining, stream.checkClocks(now))));
     return remaining;
   }
 
@@ -650,15 +595,9 @@ export class ServerConnection
 
   // ── The end ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  #countClose(amidRequest = this.#streams !== undefined): void {
-    const { http } = this.manager.stats;
-    const { at } = HttpStats;
-    const isRemote = this.#endedByPeer;
-    http.increment(isRemote ? at.downstream_cx_destroy_remote : at.downstream_cx_destroy_local);
-    if (!amidRequest) return;
-    http.increment(at.downstream_cx_destroy_active_rq);
-    http.increment(isRemote ? at.downstream_cx_destroy_remote_active_rq : at.downstream_cx_destroy_local_active_rq);
-    if (isRemote) this.#device?.closedByPeer.increment();
+  #countClose(isAmidRequest = this.#active.first !== undefined): void {
+    countClosing(this.manager.stats.http, this.#endedByPeer, isAmidRequest);
+    if (isAmidRequest && this.#endedByPeer) this.#device?.closedByPeer.increment();
   }
 
   /** Ends everything except the socket: counters, timers, the codec with its streams. */
@@ -668,29 +607,13 @@ export class ServerConnection
     if (!thread.memory.pressure.waiting.isEmpty) thread.memory.pressure.waiting.remove(this);
     this.#codec?.destroy();
     this.#countReceived(this.socket.withheldBytes);
-    stats.http.increment(HttpStats.at.downstream_cx_destroy);
-    stats.http.decrement(HttpStats.at.downstream_cx_active);
-    if (this.#protocol !== undefined) stats.http.decrement(this.#protocol.connectionsActive);
-    if (this.socket.chain.isTls) stats.http.decrement(HttpStats.at.downstream_cx_ssl_active);
     const lengthMs = Math.floor(thread.clock.monotonicMs - this.socket.startMonotonicMs);
-    stats.http.record(HttpStats.at.downstream_cx_length_ms, lengthMs);
+    countEnded(stats.http, this.#protocol, this.socket.chain.isTls, lengthMs);
     this.#device?.lengthMs.record(lengthMs);
   }
 }
 
 const CLIENT_LEFT = ResponseFlag.DownstreamConnectionTermination;
-
-/** A client's reset, and faults of the client that reset its request (CVE-2025-8671). */
-const RESET_BY_CLIENT = ResponseFlag.DownstreamRemoteReset | ResponseFlag.DownstreamProtocolError;
-/** Envoy's defaults of overload.premature_reset_min_stream_lifetime_seconds and overload.premature_reset_total_stream_count. */
-const EARLY_RESET_MS = 1000;
-const EARLY_RESETS_OF = 500;
-
-/** The name of HTTP/2 in ALPN. As in Envoy, any other one stands for HTTP/1. */
-const ALPN_HTTP2 = 'h2';
-
-/** The bytes by which Envoy recognizes HTTP/2. */
-const PREFACE_START = new TextEncoder().encode('PRI * HTTP/2');
 
 const NOTHING = new Uint8Array(0);
 
