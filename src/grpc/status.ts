@@ -34,8 +34,8 @@ export function statusIn(headers: HeaderBlock): GrpcStatus {
 }
 
 /**
- * Returns the status that the head of a response ends its call with; undefined: messages follow. A grpc-status precedes the HTTP
- * status (http-grpc-status-mapping.md).
+ * Returns the status of a call that ends with the head of the response; undefined: messages follow. A grpc-status takes precedence
+ * over the HTTP status (http-grpc-status-mapping.md).
  */
 export function statusOfHead(headers: HeaderBlock, endStream: boolean): GrpcStatus | undefined {
   const { status } = headers;

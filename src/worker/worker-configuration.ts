@@ -165,9 +165,9 @@ export class WorkerConfiguration {
   }
 
   /**
-   * Returns whether the error ends the thread: a replacement without descriptors for its listen sockets ends, so that the next
-   * one retries, because clients would wait at sockets that no thread accepts on. At the start of the server the whole server
-   * ends instead.
+   * Returns whether the error ends the thread. A replacement worker that has no descriptors for its listen sockets ends, so that its
+   * own replacement retries: otherwise clients would wait on sockets from which no thread accepts. When this happens while the server
+   * starts, the whole server ends instead.
    */
   #endsThread({ isComplete }: Snapshot, error: unknown): boolean {
     return this.#isReplacement && isComplete && isDescriptorShortage(error);

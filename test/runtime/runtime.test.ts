@@ -1,3 +1,5 @@
+// Runtime handles: which value a key's text gives, and which random numbers a fraction hits.
+
 import fc from 'fast-check';
 import t from 'tap';
 import { Random } from '../../src/common/random.js';
@@ -32,7 +34,7 @@ t.test('a handle without a key keeps its value', async (t) => {
 });
 
 t.test(
-  'a fraction has its own denominator, a plain number is a percentage, and other values are no fractions',
+  'a fraction has its own denominator, a plain number is a percentage, and other values select the fallback',
   async (t) => {
     const runtime = new Runtime();
     const share = runtime.fraction('share', { numerator: 5, denominator: 'TEN_THOUSAND' });
@@ -84,7 +86,7 @@ t.test('fractions of 0 and 1 draw no random number', async (t) => {
   t.ok(hits > 4700 && hits < 5300, `${hits} of 10000`);
 });
 
-t.test('numbers of requests are in a fraction exactly up to its numerator', async (t) => {
+t.test('isHitByBucket() is true exactly for the buckets below the numerator', async (t) => {
   for (const denominator of ['HUNDRED', 'TEN_THOUSAND'] as const) {
     const wrong: number[] = [];
     for (let numerator = 1; numerator < DENOMINATORS[denominator]; numerator++) {

@@ -30,7 +30,7 @@ t.test('a DNS name with a NUL matches nothing that precedes the NUL', async (t) 
   }
 });
 
-t.test('an address of another length than that of IPv4 or IPv6 matches no address', async (t) => {
+t.test('an address that is not as long as an IPv4 or IPv6 address matches no address', async (t) => {
   const rules = rulesFor(NameType.Ip, '::');
   t.ok(rules.judge(0, 0, '', factsWith(NameType.Ip, Array(16).fill(0))).isAccepted);
   for (const length of [0, 1, 3, 5, 15, 17, 32]) {
@@ -38,7 +38,7 @@ t.test('an address of another length than that of IPv4 or IPv6 matches no addres
   }
 });
 
-t.test('the reason of a refusal takes one line, whatever the names contain', async (t) => {
+t.test('the reason for a refusal takes one line, whatever the names contain', async (t) => {
   const { detail } = rulesFor(NameType.Dns, 'good.test').judge(
     0,
     0,
@@ -49,7 +49,7 @@ t.test('the reason of a refusal takes one line, whatever the names contain', asy
   t.notMatch(detail, /[\0-\x1f]/);
 });
 
-t.test('the reason of a refusal is short, however many and long the names are', async (t) => {
+t.test('the reason for a refusal is short, however many and long the names are', async (t) => {
   const rules = rulesFor(NameType.Dns, 'good.test');
   const detailOf = (...names: string[]) => rules.judge(0, 0, '', factsWith(NameType.Dns, ...names)).detail;
   const many = detailOf(...Array.from({ length: 5000 }, (_, i) => `host-${i}.test`));
@@ -74,7 +74,7 @@ t.test('a name alone never vouches for a certificate, a digest does', async (t) 
 });
 
 t.test(
-  'a name of the connection is required besides those of the context, a server name in place of them',
+  "a connection's own name list is required in addition to the context's names, its server name instead of them",
   async (t) => {
     const rules = rulesFor(NameType.Dns, 'good.test');
     const facts = factsWith(NameType.Dns, 'good.test', '*.wild.test');

@@ -1,4 +1,4 @@
-// The TLS contexts of the process, by number: a thread makes one, and every thread uses it.
+// The TLS contexts of the process, by number. A context that one thread adds can be used by every thread.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ class TlsRegistry {
  public:
   static TlsRegistry& shared();
 
-  // Returns the number of a context, above 0.
+  // Adds a context. Returns its number, which is above 0.
   int32_t add(std::shared_ptr<TlsContext> context);
   // Returns nullptr for an unknown number.
   std::shared_ptr<TlsContext> find(int32_t number);
-  // Puts the context `from` in place of `to`, whose connections keep it until they end. `from` is no number any more. Returns false, with
-  // nothing changed, for an unknown number.
+  // Gives the context of number `from` the number `to`; `from` becomes unknown. Connections of the replaced context keep it until they
+  // end. Returns false without a change if a number is unknown.
   bool replace(int32_t to, int32_t from);
   // Connections keep a removed context until they end.
   void remove(int32_t number);

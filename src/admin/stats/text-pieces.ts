@@ -1,12 +1,12 @@
-// Gathers the texts of a long answer into pieces of a size worth a write.
+// Combines the texts of a long response into pieces that are large enough to write.
 
 import { Pieces } from '../../stats/render/pieces.js';
 
-/** Maximum number of texts, including empty ones, per piece: these take about a millisecond to produce, some longer. */
+/** Maximum number of texts, including empty ones, per piece: producing these takes about a millisecond, sometimes longer. */
 const MAX_TEXTS = 500;
 const MAX_MS = 2;
 
-/** Yields the texts in UTF-8 in pieces of some 32 KiB, smaller ones where many texts are empty or take long. */
+/** Yields the texts in UTF-8, in pieces of about 32 KiB; pieces are smaller where many texts are empty or slow to produce. */
 export function* textPieces(texts: Iterable<string>): Generator<Uint8Array, void> {
   const pieces = new Pieces();
   let count = 0;

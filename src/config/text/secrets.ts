@@ -1,4 +1,4 @@
-// Finds secrets in a configuration text, also in an invalid one: values below names that the API marks as sensitive, including
+// Finds secrets in a configuration text, even an invalid one: values below names that the API marks as sensitive, including
 // misspelt names, and credentials that can be recognized without the API.
 
 import type { Alias, Document, isScalar, Node, Pair, Scalar, YAMLMap } from 'yaml';
@@ -46,18 +46,18 @@ export const SENSITIVE_NAMES: readonly string[] = [
   'web_identity_token_data_source',
 ];
 
-/** Fields that describe where a secret is. */
+/** Fields below a sensitive one that are shown, because they only say where the secret is. */
 const SHOWN = new Set(['@type', 'environment_variable', 'filename', 'name', 'path']);
 
 /** Names that resemble those of sensitive fields or credentials, but are not secret. */
-const OTHERS = new Set(['secrets', 'user']);
+const NOT_SENSITIVE = new Set(['secrets', 'user']);
 
 /** The parts of the YAML library that the search uses. */
 export interface YamlVisitor extends NodeKinds {
   readonly isScalar: typeof isScalar;
 }
 
-/** A `Cover`, or the state below a name that the API marks. There, fields that describe where a secret is are shown. */
+/** A `Cover`, or the state below a name that the API marks as sensitive. There, the fields in SHOWN are shown. */
 type TextCover = Cover | 'marked';
 
 /** Returns the ranges of a document's secrets in its text. */
@@ -67,7 +67,7 @@ export function secretRanges(yaml: YamlVisitor, document: Document): readonly Ra
   return search.found;
 }
 
-/** Returns whether an unparsable text has such names or values. What belongs to the names cannot be determined then. */
+/** Returns whether a text that cannot be parsed may contain secrets: their ranges cannot be determined. */
 export function mayHoldSecrets(text: string): boolean {
   const known = new Map<string, boolean>();
   for (const [, name, next] of text.matchAll(NAME)) {
@@ -82,7 +82,7 @@ export function mayHoldSecrets(text: string): boolean {
 
 /** A possible key, and whether text follows it on its line. In a text protobuf, a message follows without a colon. */
 const NAME = /([A-Za-z][\w-]{2,40})["']?[ \t]*[:{<](?:[ \t]*([^\s{[<]))?/g;
-/** The name in a naming field. */
+/** The value of a field that names its sibling, as in `key: password`. */
 const LABELLED = /(?:key|name|tag)["']?\s*:\s*["']?([\w.-]{3,60})/gi;
 const HOLDERS = /initial_?metadata|cookies["']?[ \t]*[:{<]/i;
 
@@ -101,7 +101,7 @@ export function secretAt(value: unknown, path: Path): string {
   return [...secrets].join('\n');
 }
 
-/** Nested aliases may be deeper than any message. Deeper values are not quoted. */
+/** Maximum depth of the search. Only nested aliases exceed it, and messages do not quote values below it. */
 const MAX_DEPTH = 200;
 
 /** Returns the secrets within a plain value. */
@@ -126,7 +126,7 @@ export class SecretIndex {
   /** Secrets that are not longer than a piece. */
   readonly #short = new Set<string>();
   readonly #long: readonly string[];
-  /** A bit for each hash of a piece of the long secrets, which can have very many pieces. */
+  /** A bitmap of the hashes of all pieces of long secrets, which can be very many. */
   readonly #hashes: Uint8Array;
   readonly #mask: number;
 
@@ -190,7 +190,7 @@ function withoutRanges(message: string, ranges: Range[]): string {
   return shown + message.slice(end);
 }
 
-/** Shorter secrets occur in messages by chance. */
+/** Shorter secrets are not hidden: messages contain such texts by chance. */
 const MIN_LENGTH = 4;
 /** Length of the pieces of secrets that are hidden anywhere in a message. */
 const PIECE = 8;
@@ -221,6 +221,7 @@ function reveals(message: string, secret: string): boolean {
   return false;
 }
 
+/** A message must not contain this many consecutive characters of the value. */
 const PART = 3;
 
 /** Returns only the part of a message that describes what was expected. */
@@ -308,7 +309,7 @@ class TextSearch {
     return this.#yaml.isAlias(node) ? this.#targets.get(node) : node;
   }
 
-  /** Returns the value as far as sibling fields need it. */
+  /** Returns a scalar's value; an empty object for other nodes, because siblings depend on scalars only. */
   #plain(node: unknown): unknown {
     const held = this.#resolved(node);
     return this.#yaml.isScalar(held) ? held.value : {};
@@ -333,7 +334,7 @@ function coverIn(holder: object, name: string, value: unknown, cover: TextCover)
   return coverOf(snakeCase(name), isCredential, isNamed, cover);
 }
 
-/** Returns the spelling of an API field in a text. */
+/** Returns how `holder` spells an API field: in snake case or camel case. */
 function memberName(holder: object, field: string): string {
   if (Object.hasOwn(holder, field)) return field;
   return field.replace(/_([a-z0-9])/g, (_all, letter: string) => letter.toUpperCase());
@@ -347,7 +348,7 @@ function mayBeSensitive(name: string): boolean {
   let isNear = nearSensitive.get(name);
   if (isNear === undefined) {
     if (nearSensitive.size >= MAX_KNOWN) nearSensitive.clear();
-    isNear = !OTHERS.has(name) && nearest(name, SENSITIVE_NAMES) !== undefined;
+    isNear = !NOT_SENSITIVE.has(name) && nearest(name, SENSITIVE_NAMES) !== undefined;
     if (name.length <= MAX_KNOWN_LENGTH) nearSensitive.set(name, isNear);
   }
   return isNear;
@@ -359,7 +360,7 @@ const MAX_KNOWN = 1000;
 const MAX_KNOWN_LENGTH = 100;
 
 function mayBeCredential(name: string, isContainer: boolean): boolean {
-  return !OTHERS.has(name) && (isContainer ? coversContent : isCredentialName)(name);
+  return !NOT_SENSITIVE.has(name) && (isContainer ? coversContent : isCredentialName)(name);
 }
 
 function nameOf(key: unknown): string {

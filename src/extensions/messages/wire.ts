@@ -1,4 +1,4 @@
-// Writes values that messages of several services have in common: texts, addresses, times and structures.
+// Writes values that occur in the messages of several services: texts, addresses, times and structures.
 
 import { isUtf8 } from 'node:buffer';
 import type { Json, Struct } from '../../config/generated/api.js';
@@ -20,7 +20,7 @@ export function writeText(to: ProtobufWriter, field: number, text: string): void
   to.string(field, text);
 }
 
-/** Does the same as writeText() for bytes. */
+/** Writes bytes as writeText() writes text. */
 export function writeBytesAsText(to: ProtobufWriter, field: number, bytes: Uint8Array): void {
   if (bytes.length > 0) to.bytes(field, isUtf8(bytes) ? bytes : utf8Of(Buffer.from(bytes)));
 }
@@ -125,7 +125,7 @@ function listOf(list: readonly Json[], depth: number): ProtobufWriter {
   return message;
 }
 
-/** Makes bytes UTF-8, in place. */
+/** Replaces invalid UTF-8 in `bytes`, in place. */
 function utf8Of(bytes: Uint8Array): Uint8Array {
   if (isUtf8(bytes)) return bytes;
   for (let at = 0; at < bytes.length; ) {

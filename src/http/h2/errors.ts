@@ -1,4 +1,4 @@
-// The errors of HTTP/2: what a stream is told about each. Details equal Envoy's response code details where Envoy has one.
+// The errors of HTTP/2, as they are reported to streams. Details equal Envoy's response code details where Envoy has one.
 
 import { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import { HttpStats } from '../../stats/layouts/http.js';
@@ -26,7 +26,7 @@ export const SECTION_ERRORS: Readonly<Record<SectionError, CodecError>> = {
 /** A body that is not as long as its content-length. */
 export const WRONG_LENGTH = violation('http2.remote_reset');
 export const FLOW_CONTROL = violation('http2.remote_reset');
-/** A name with an underscore, where these are rejected. */
+/** A header name with an underscore, if the configuration rejects them. */
 export const UNDERSCORE: CodecError = {
   status: 0,
   detail: 'http2.unexpected_underscore',
@@ -37,7 +37,7 @@ export const REMOTE_RESET: CodecError = {
   detail: 'http2.remote_reset',
   flags: ResponseFlag.DownstreamRemoteReset,
 };
-/** A frame that ends the connection, and streams of which the fault is not. */
+/** An invalid frame. If it ends the connection, all streams get this error, including those that did not cause it. */
 export const CONNECTION_ERROR = violation('http2.unknown.nghttp2.error');
 export const EMPTY_FRAMES_FLOOD = violation('http2.inbound_empty_frames_flood');
 export const WINDOW_UPDATE_FLOOD = violation('http2.inbound_window_update_frames_flood');

@@ -35,8 +35,8 @@ export class PathNormalizer {
   }
 
   /**
-   * Returns undefined if paths are not changed. As in Envoy, runtime keys are read once, when the configuration is built: all requests of a
-   * connection manager follow the same rules on all workers.
+   * Returns undefined if paths are never changed. As in Envoy, runtime keys are read once, when the configuration is built, so that all
+   * requests of a connection manager follow the same rules on all workers.
    */
   static of(config: PathConfig, runtime = new Runtime()): PathNormalizer | undefined {
     const normalizer = new PathNormalizer(config, runtime);
@@ -143,7 +143,7 @@ const PERCENT = 37;
 const SEMICOLON = 59;
 const BACKSLASH = 92;
 
-/** A fixed value instead of a random one, so that all workers decide alike: a fraction applies if it exceeds one half. */
+/** Used instead of a random number, so that all workers decide alike: a fraction applies if it exceeds one half. */
 const MIDDLE = 2 ** 31;
 
 /** Indexed by the API's number of the action, which runtime provides. */
@@ -178,16 +178,16 @@ const DOT = 46;
 
 /** Returns whether the path certainly needs no normalization. */
 function isPlain(bytes: Uint8Array, start: number, end: number): boolean {
-  let isBehindSlash = false;
+  let isAfterSlash = false;
   for (let at = start; at < end; at++) {
     const byte = bytes[at]!;
     if (byte === SLASH) {
-      if (isBehindSlash) return false;
-      isBehindSlash = true;
+      if (isAfterSlash) return false;
+      isAfterSlash = true;
       continue;
     }
-    if (SUSPECT[byte] === 1 || (isBehindSlash && byte === DOT)) return false;
-    isBehindSlash = false;
+    if (SUSPECT[byte] === 1 || (isAfterSlash && byte === DOT)) return false;
+    isAfterSlash = false;
   }
   return true;
 }

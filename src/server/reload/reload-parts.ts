@@ -1,4 +1,5 @@
-// Loads the modules that only a reload needs: soon after the start, so that a later lack of descriptors does not prevent reloads.
+// Loads the modules that only reloads need. This happens soon after startup, so that a later lack of descriptors does not prevent
+// reloads.
 
 import { onDemand } from '../../common/package/on-demand.js';
 

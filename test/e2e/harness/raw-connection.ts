@@ -1,4 +1,4 @@
-// A byte-by-byte conversation with the server that listens on a port.
+// A TCP connection to a server: tests write its bytes and read the server's.
 
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -23,7 +23,7 @@ export interface ExchangeOptions {
 
 export class RawConnection {
   readonly socket: Socket;
-  /** Everything received that no read has consumed. */
+  /** The received bytes that no read has consumed. */
   received = '';
   closed: HowClosed = 'open';
   readonly #waiting = new Set<() => void>();
@@ -70,7 +70,7 @@ export class RawConnection {
     return this.#take(match.index + match[0].length);
   }
 
-  /** Consumes and returns exactly `length` bytes. Throws when the peer closes before. */
+  /** Consumes and returns exactly `length` bytes. Throws when the peer closes before that. */
   async read(length: number, deadlineMs = DEFAULT_DEADLINE_MS): Promise<string> {
     await this.#waitUntil(() => this.received.length >= length, `${length} bytes`, deadlineMs);
     if (this.received.length < length) {
@@ -132,7 +132,7 @@ export async function takeReserve(t: Teardown, baton: { pid: number; adminPort: 
   const connections: RawConnection[] = [];
   while (open() < limit) {
     const connection = await connectRaw(t, baton.adminPort);
-    // Its descriptor is taken then, whichever others were opened and closed meanwhile.
+    // A response proves that the server has accepted this connection, so its descriptor counts from now on.
     connection.write('GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n');
     await connection.readUntil('\r\n\r\n');
     connections.push(connection);

@@ -1,4 +1,4 @@
-// A Zipkin collector receives the same spans as from Envoy, and hosts the same B3 context.
+// A Zipkin collector receives the same spans as from Envoy, and upstream hosts receive the same B3 context.
 
 import type { IncomingHttpHeaders } from 'node:http';
 import { besideEnvoy } from '../harness/envoy.js';
@@ -27,7 +27,7 @@ const BASE: Config = {
   collector_endpoint_version: 'HTTP_JSON',
 };
 const zipkin = (fields: Config = {}) => tracer('zipkin', 'ZipkinConfig', { ...BASE, ...fields });
-/** A name of a cluster that is no valid host. */
+/** A cluster name that is not a valid host name. */
 const ISTIO = 'outbound|9411||zipkin.istio-system.svc.cluster.local';
 const all = (spans: ZipkinSpan[]) => spans;
 const json = (body: Buffer) => JSON.parse(body.toString()) as ZipkinSpan[];
@@ -132,7 +132,7 @@ besideEnvoy('spans are reported as protobuf', async (t, program) => {
   t.match(collector.heads[0], { host: 'zipkin.example', 'content-type': 'application/x-protobuf' });
 });
 
-besideEnvoy('the context of the caller passes on', async (t, program) => {
+besideEnvoy("the caller's trace context is propagated", async (t, program) => {
   const collector = await startHttpCollector(t, json, { status: 202 });
   const untraced = { random_sampling: { value: 0 } };
   const proxy = await startTracedProxy(t, program, {

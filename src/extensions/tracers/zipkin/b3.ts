@@ -1,4 +1,4 @@
-// B3 propagation: the context of a trace in one field (b3) or in several (x-b3-*). https://github.com/openzipkin/b3-propagation
+// B3 propagation: the trace context in a single header (b3) or in several (x-b3-*). https://github.com/openzipkin/b3-propagation
 
 import { type HeaderBlock, headerKey } from '../../sdk.js';
 
@@ -14,11 +14,11 @@ const TRACE = /^(?:[0-9a-f]{1,16}|[0-9a-f]{32})$/i;
 const ID_DIGITS = 16;
 
 export interface B3Context {
-  /** Undefined: the caller has only decided about sampling. IDs are in lower case. */
+  /** In lower case; undefined: the caller sent only a sampling decision. */
   readonly ids: B3Ids | undefined;
-  /** Undefined: the caller has not decided. */
+  /** Undefined: the caller sent no sampling decision. */
   readonly isSampled: boolean | undefined;
-  /** It came in one field, and passes on so. */
+  /** The context was received in the single header, and is sent in it. */
   readonly isSingle: boolean;
 }
 

@@ -1,5 +1,5 @@
-// The routes of connection managers (envoy.admin.v3.RoutesConfigDump, ScopedRoutesConfigDump): the configured ones and those that
-// sources have delivered.
+// The routes of connection managers (envoy.admin.v3.RoutesConfigDump, ScopedRoutesConfigDump): the inline ones and those from
+// configuration sources.
 
 import type { DumpResource } from '../../../admin/config-dump/config-dump.js';
 import type { RouteConfiguration, VirtualHost } from '../../../config/generated/api.js';
@@ -22,7 +22,7 @@ export function routesDump(routes: PrimaryRouteSet): Dump {
       message: { route_config: any(ROUTES, shownPart(config)), last_updated: since.toISOString() },
     }),
   );
-  // As in Envoy, without those that have not arrived or been refused.
+  // As in Envoy, requested routes are left out until they have been received or refused.
   const known = () => Array.from(routes.providers).filter(isKnown);
   const dynamic_route_configs = mapped(known, dynamicRoutes);
   const isDynamic = !isEmpty(routes.providers);

@@ -1,5 +1,5 @@
-// The client's side of xDS for one resource type on a stream: composes requests, interprets responses and answers them. This is
-// the common interface of the two protocols, state of the world and delta. No I/O.
+// The client side of xDS for one resource type on a stream: composes requests, interprets responses, and acknowledges or rejects
+// them. This is the common interface of the two protocols, state of the world and delta. No I/O.
 // https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
 
 import type { Update } from '../../resource.js';
@@ -18,13 +18,13 @@ export interface SubscribedNames {
 export type ResourceChanges = Pick<Update, 'resources' | 'refused' | 'removed'>;
 
 export interface Protocol {
-  /** As in Envoy, an update that is refused counts as another attempt. */
+  /** A refused update counts as one more attempt in the stats, as in Envoy. */
   readonly countsRefusals: boolean;
-  /** ACKs and NACKs wait; subscription changes do not. */
+  /** ACKs and NACKs are held back. Subscription changes are still sent. */
   holdsAnswers: boolean;
   /** Called when a new stream is open. All names must be subscribed again. */
   opened(): void;
-  /** Replaces the subscribed names. Keeps the object. */
+  /** Replaces the subscribed names. Retains the object. */
   subscribe(subscribed: SubscribedNames): void;
   /** The server sends all resources. */
   readonly isWildcard: boolean;
@@ -32,7 +32,7 @@ export interface Protocol {
   readonly isDue: boolean;
   /** Returns the pending request, encoded. */
   request(node: Uint8Array | undefined, known: KnownResources): Uint8Array;
-  /** Returns an error if a response contradicts itself about a name; usually undefined. */
+  /** Returns an error text if the response contradicts itself about a name, else undefined. */
   contradictionIn(response: Response): string | undefined;
   /** Returns the changes of a read response. `known` is the state before it; not `isCurrent`: its stream has ended. */
   changes(response: Response, read: ReadResources, known: KnownResources, isCurrent: boolean): ResourceChanges;

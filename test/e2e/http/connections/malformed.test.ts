@@ -1,4 +1,4 @@
-// Ambiguous, invalid and oversized requests are refused, and nothing behind them is read.
+// Ambiguous, invalid and oversized requests are refused, and nothing after them on the connection is read.
 
 import { createHash } from 'node:crypto';
 import t from 'tap';
@@ -8,7 +8,7 @@ import { managerOf, routeTo, startProxy } from '../proxy.js';
 import { response, startRawUpstream } from '../raw-upstream.js';
 
 let rewritten = 0;
-// Every other request with a rewritten path is to be retried.
+// Fails every other request with a rewritten path, so that it is retried.
 const upstream = await startRawUpstream(t, ({ path, socket }) => {
   const status = path.startsWith('/new/') && rewritten++ % 2 === 0 ? 503 : 200;
   socket.write(response(status, 'reached'));
@@ -53,7 +53,7 @@ const GET = 'GET / HTTP/1.1\r\n';
 const HOST = `${GET}host: a\r\n`;
 const POST = 'POST / HTTP/1.1\r\nhost: a\r\n';
 const CHUNKED = `${POST}transfer-encoding: chunked\r\n`;
-/** A request that must never be parsed behind a refused one. */
+/** A request that must never be parsed after a refused one. */
 const NEXT = 'GET /smuggled HTTP/1.1\r\nhost: a\r\n\r\n';
 
 t.test('ambiguous or invalid requests are refused with 400 or 426, and the connection is closed', async (t) => {
@@ -70,8 +70,8 @@ t.test('ambiguous or invalid requests are refused with 400 or 426, and the conne
     'chunked that is not final': `${POST}transfer-encoding: chunked, identity\r\n\r\n0\r\n\r\n`,
     'an unknown coding': `${POST}transfer-encoding: xchunked\r\n\r\n`,
     'an obfuscated coding': `${POST}transfer-encoding: \x0bchunked\r\n\r\n0\r\n\r\n`,
-    'a bare LF behind a field': `${GET}host: a\nx: b\r\n\r\n`,
-    'a bare LF behind the request line': 'GET / HTTP/1.1\nhost: a\r\n\r\n',
+    'a bare LF after a field': `${GET}host: a\nx: b\r\n\r\n`,
+    'a bare LF after the request line': 'GET / HTTP/1.1\nhost: a\r\n\r\n',
     'a bare CR in a value': `${HOST}x: a\rb\r\n\r\n`,
     'a folded field': `${HOST}x: a\r\n b\r\n\r\n`,
     'a space before the colon': `${HOST}x : a\r\n\r\n`,
@@ -102,7 +102,7 @@ t.test('ambiguous or invalid requests are refused with 400 or 426, and the conne
     const { status, headers, rest } = parseMessage(text);
     const expected = /^HTTP\/\d\.\d$/.test(what) ? 426 : 400;
     t.match({ status, connection: headers['connection'] }, { status: expected, connection: 'close' }, what);
-    t.notMatch(rest, /HTTP\/1/, `${what}: nothing behind it is answered`);
+    t.notMatch(rest, /HTTP\/1/, `${what}: nothing after it is answered`);
     t.not(closed, 'open');
   }
   t.equal(upstream.requests.length, seen, 'no request reached a host');
@@ -114,7 +114,7 @@ t.test('an invalid body is refused when no response has started', async (t) => {
     'an empty chunk size': '\r\nabc\r\n0\r\n\r\n',
     'a chunk size that overflows': 'fffffffffffffffff\r\nabc',
     'a chunk that is longer than its size': '3\r\nabcd\r\n0\r\n\r\n',
-    'a bare LF behind a chunk size': '3\nabc\r\n0\r\n\r\n',
+    'a bare LF after a chunk size': '3\nabc\r\n0\r\n\r\n',
     'a bare CR in a chunk extension': '3;a\rb\r\nabc\r\n0\r\n\r\n',
     'a trailer with a space in its name': '3\r\nabc\r\n0\r\na b: c\r\n\r\n',
   };
@@ -126,7 +126,7 @@ t.test('an invalid body is refused when no response has started', async (t) => {
     t.equal(first.headers['connection'], 'close', what);
     t.notOk(
       upstream.requests.some(({ path }) => path === '/smuggled'),
-      `${what}: nothing behind it is served`,
+      `${what}: nothing after it is served`,
     );
   }
 });
@@ -165,7 +165,7 @@ t.test('header names with underscores are forwarded, dropped, or refused', async
 });
 
 t.test('an empty line before a request is ignored', async (t) => {
-  // Old clients send one behind a body.
+  // Old clients send one after a body.
   const bytes = `${POST}content-length: 1\r\n\r\na\r\n${HOST}connection: close\r\n\r\n`;
   const { text } = await rawExchange(proxy.port, `\r\n${bytes}`);
   const first = parseMessage(text);
@@ -203,7 +203,7 @@ t.test('header sections of up to 8 MiB are served where that is allowed, and can
   t.same([status, rest], [503, 'out of memory for requests'], 'no memory for a second copy with a rewritten path');
 });
 
-t.test('a large header section without memory for its retry copy is answered when its body is complete', async (t) => {
+t.test('a request without memory for a copy of its header section is answered when its body is complete', async (t) => {
   const path = 'a'.repeat(8000 * 1024);
   const { text } = await rawExchange(
     proxy.ports['buffering']!,

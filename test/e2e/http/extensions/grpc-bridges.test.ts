@@ -47,7 +47,7 @@ async function startBridge(t: Test, program: ProxyProgram) {
   return { call, host, proxy };
 }
 
-besideEnvoy('an HTTP/1.1 client gets the status of its call in the head', async (t, program) => {
+besideEnvoy('an HTTP/1.1 client gets the gRPC status in the response headers', async (t, program) => {
   const { call, host, proxy } = await startBridge(t, program);
   const ok = await call('plain', '/a.B/Get', 'application/grpc', frame('abc'));
   t.match(ok, { status: 200, headers: { 'content-length': '11', 'grpc-status': '0', 'grpc-message': '' } });
@@ -86,7 +86,7 @@ besideEnvoy('a client of plain protobuf sends and receives messages without fram
   t.match(await call('upgrade', '/a.B/Get?status=5', PROTOBUF, ''), { status: 503, body: 'answer' });
   t.equal(host.calls[2]!.body.length, 0, 'no message, no frame');
   t.match(await call('upgrade', '/a.B/Plain?body=whole', PROTOBUF, 'abc'), { status: 503, body: 'whole' });
-  t.match(await call('upgrade', '/local', PROTOBUF, 'abc'), { status: 403, body: 'denied' }, 'it is no gRPC client');
+  t.match(await call('upgrade', '/local', PROTOBUF, 'abc'), { status: 403, body: 'denied' }, 'not a gRPC client');
   await call('plain', '/a.B/Get', PROTOBUF, 'abc');
   t.match(host.calls.at(-1), { headers: { 'content-type': PROTOBUF }, body: Buffer.from('abc') });
   await call('all', '/a.B/Get?status=7', PROTOBUF, 'abc');
@@ -106,11 +106,11 @@ t.test('a large message of known length is not buffered', async (t) => {
   t.match(
     await call('upgrade', '/a.B/Get', PROTOBUF, message, chunked),
     { status: 413 },
-    'others are, up to the limit',
+    'a message of unknown length is buffered, up to the limit',
   );
 });
 
-/** The host answers with its query: `type`, `code`, `times` of the text, and `x-size`. */
+/** The query selects the host's response: `type` (content type), `code` (status), `times` (repetitions of the text), `x-size`. */
 async function startReverse(t: Test, program: ProxyProgram) {
   const requests: { headers: Record<string, unknown>; body: string }[] = [];
   const host = await startUpstream(t, (request, response) => {
@@ -160,7 +160,7 @@ async function startReverse(t: Test, program: ProxyProgram) {
   return { call, requests };
 }
 
-besideEnvoy('a host of plain HTTP serves gRPC clients', async (t, program) => {
+besideEnvoy('a plain HTTP host serves gRPC clients', async (t, program) => {
   const { call, requests } = await startReverse(t, program);
   const text = 'hello '.repeat(20);
   const whole = frame(text).toString('latin1');
@@ -180,7 +180,7 @@ besideEnvoy('a host of plain HTTP serves gRPC clients', async (t, program) => {
   t.equal(requests.length, 6);
 });
 
-besideEnvoy('a response that is none of the bridge becomes a gRPC status', async (t, program) => {
+besideEnvoy('a response that the bridge cannot convert becomes a gRPC status', async (t, program) => {
   const { call, requests } = await startReverse(t, program);
   const type = (found: string, status = 200) => ({
     'grpc-status': '2',
@@ -213,6 +213,6 @@ besideEnvoy('a response of known size is not buffered', async (t, program) => {
     t.match(await call('sized', path), { status: 200, headers: missing }, path);
   for (const size of [7, 500]) {
     const answer = await call('sized', `/a?x-size=${size}&chunked=1`);
-    t.not(answer.resetCode, 0, 'with another size than announced it is cut off');
+    t.not(answer.resetCode, 0, 'a body of another size than announced is cut off');
   }
 });

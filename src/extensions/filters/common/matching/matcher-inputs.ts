@@ -21,7 +21,7 @@ import {
 } from '../../../sdk.js';
 import type { Addresses } from '../rbac/conditions.js';
 
-/** What inputs see. `headers` is undefined for a connection. */
+/** The request or connection that inputs read from. `headers` is undefined for a connection. */
 export interface Matched {
   readonly headers: HeaderBlock | undefined;
   readonly info: Addresses;
@@ -29,11 +29,11 @@ export interface Matched {
   readonly stats: ThreadStats | undefined;
 }
 
-/** A value; undefined: there is none. */
+/** Reads one value; undefined: there is none. */
 export interface MatchInput {
-  /** A text, as UTF-8. */
+  /** Returns the value as text, decoded from UTF-8. */
   text(matched: Matched): string | undefined;
-  /** For matchers of values of metadata. */
+  /** Returns the value itself, for matchers of metadata values. */
   value?(matched: Matched): Json | undefined;
 }
 
@@ -46,7 +46,7 @@ const network = (text: (info: Addresses) => string | undefined): (() => MatchInp
 };
 const nonEmpty = (text: string | undefined) => (text === '' ? undefined : text);
 
-/** By the full names of their messages. */
+/** Compilers of inputs, by the full name of the input's message. */
 const INPUTS: { readonly [name: string]: (config: Any, where: string) => MatchInput } = {
   'envoy.type.matcher.v3.HttpRequestHeaderMatchInput': headerInput,
   [`${NETWORK}.DestinationIPInput`]: network((info) => nonEmpty(ipOfAddress(info.downstreamLocalAddress))),
@@ -65,7 +65,7 @@ const INPUTS: { readonly [name: string]: (config: Any, where: string) => MatchIn
 /** Inputs of requests only. */
 const HTTP_ONLY = 'envoy.type.matcher.v3.HttpRequestHeaderMatchInput';
 
-/** Compiles an input. `isHttp`: of requests. Throws a BatonError for an unknown one; `where`: its path. */
+/** Compiles an input. `isHttp`: the matcher is for requests; `where`: the input's path. Throws a BatonError for an unknown input. */
 export function compileInput(config: Any | undefined, where: string, isHttp: boolean): MatchInput {
   const name = config?.['@type'].replace(/^.*\//, '') ?? '';
   const create = Object.hasOwn(INPUTS, name) && (isHttp || name !== HTTP_ONLY) ? INPUTS[name] : undefined;
@@ -92,7 +92,7 @@ function headerInput(config: Any, where: string): MatchInput {
   };
 }
 
-/** As in Envoy, several lines of a field are joined. */
+/** Joins the values of a repeated header with commas, as Envoy does. */
 function fieldReader(name: string, where: string): (headers: HeaderBlock) => string | undefined {
   const key = keyOf(name, where);
   return (headers) => {

@@ -9,7 +9,7 @@ export interface LuaReply {
   readonly fields: readonly (readonly [key: HeaderKey, value: string])[];
 }
 
-/** Returns the fields of a table, in its order; a value may be a table of several. Throws a LuaError for what is no text. */
+/** Returns the header fields in a Lua table; a value may be a table of values. Throws a LuaError if a name or value is not text. */
 export function fieldsOf(entries: readonly unknown[]): [name: string, value: string][] {
   const fields: [string, string][] = [];
   for (let i = 0; i < entries.length; i += 2) {

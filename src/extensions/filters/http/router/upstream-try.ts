@@ -1,6 +1,6 @@
 // A try of a request: first queued in a host's pool, then a stream with its timeouts, then the backoff before a retry. It updates
-// the counts of host and cluster. It does not hold the request; the router decides about that. One object serves all tries of all
-// requests of a router.
+// the counts of the host and the cluster. It does not buffer the request for further tries: the router does. One object serves all
+// tries of all requests of a router.
 
 import { Protocol } from '../../../../access-log/stream/stream-info.js';
 import { type CodecError, type RequestEncoder, ResetReason } from '../../../../http/codec/streams.js';
@@ -78,7 +78,7 @@ export class UpstreamTry implements PoolRequest {
   #encoder: RequestEncoder | undefined;
   /** Undefined: the cluster does not track its requests. */
   #measurement: TryMeasurement | undefined;
-  /** Created by the first request that has such a timeout. */
+  /** Created by the first request that has a timeout per try. */
   #timeouts: TryTimeouts | undefined;
   /** Created by the first retry. */
   #backOffTimer: Timer<UpstreamTry> | undefined;
@@ -128,7 +128,7 @@ export class UpstreamTry implements PoolRequest {
     this.#timeouts?.set(responseMs, idleMs, streamMs);
   }
 
-  /** Observes that a response reports its host as failed. The host may belong to another cluster than the route: one of an aggregate. */
+  /** Reads whether a response marks its host as failed. The host's cluster is not the route's if that is an aggregate. */
   observeHealthHeader(headers: HeaderBlock): void {
     if (this.#cluster.spec.isHealthChecked) this.#cluster.observeHealthHeader(this.host!, headers);
   }
@@ -186,7 +186,7 @@ export class UpstreamTry implements PoolRequest {
     this.#listener.tryUnconnected(reason, detail);
   }
 
-  /** Addresses a running try: detaches it from its host. */
+  /** Detaches a running try from its host; no-op in other states. */
   end(): void {
     if (this.#state !== State.Running) return;
     this.#state = State.None;
@@ -219,7 +219,7 @@ export class UpstreamTry implements PoolRequest {
       this.#endMeasurement();
     } else if (state === State.Running) {
       const encoder = this.#encoder!;
-      // A stream of HTTP/1 is not reset but its connection closed.
+      // HTTP/1 has no stream reset: its connection is closed instead.
       if (encoder.protocol >= Protocol.Http2) this.#cluster.stats.increment(ClusterStats.at.upstream_rq_tx_reset);
       this.end();
       encoder.reset(reason);

@@ -1,4 +1,4 @@
-// Finds the version of HTTP in the first bytes of a plain connection: the preface of HTTP/2, or the first request line of HTTP/1.
+// Detects the HTTP version from the first bytes of a plaintext connection: the HTTP/2 preface or the first HTTP/1 request line.
 //
 // What counts as a request line follows Envoy's parser, because filter chains must be chosen as in Envoy.
 
@@ -11,7 +11,10 @@ const FIRST_CHARACTER = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]/;
 const METHOD = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const VERSION = /^HTTP\/[0-9]\.[0-9]$/;
 
-/** @param bytes at least one byte, from the beginning of the connection */
+/**
+ * Returns the HTTP version, 'incomplete' if more bytes are needed, or 'invalid' if the connection is not HTTP.
+ * @param bytes at least one byte, from the beginning of the connection
+ */
 export function httpVersionOf(bytes: Uint8Array): HttpVersion | 'incomplete' | 'invalid' {
   const seen = Math.min(bytes.length, PREFACE.length);
   if (Buffer.compare(bytes.subarray(0, seen), PREFACE.subarray(0, seen)) === 0)
@@ -26,8 +29,8 @@ export function httpVersionOf(bytes: Uint8Array): HttpVersion | 'incomplete' | '
 }
 
 /**
- * Returns method, target and version, which bytes up to a space separate; '' for those that are missing. A line without version is one of
- * HTTP/0.9. The version may contain spaces. An expression for the whole line would backtrack over long runs of spaces.
+ * Splits a line into method, target and version at runs of spaces and control characters; a missing part is ''. A line without a version
+ * is HTTP/0.9. The version may contain spaces. A regular expression for the whole line would backtrack over long runs of spaces.
  */
 function partsOf(line: Uint8Array): readonly [method: string, target: string, version: string] {
   let end = line.length;

@@ -46,7 +46,7 @@ export class UdpProxy implements UdpListenerFilter, SessionProxy, ProxyTotals {
   readonly startMonotonicMs: number;
   readonly #clusterStats = new Map<string, Scope>();
   readonly #sessions = new SessionTable<UdpSession>();
-  /** With a choice of the host for each datagram: the sessions of each host. */
+  /** The sessions of each host, if a host is picked for each datagram. */
   readonly #byHost = new Map<Host, SessionTable<UdpSession>>();
   readonly #info = new StreamInfo();
   readonly #failures: OccasionalLog;
@@ -119,7 +119,7 @@ export class UdpProxy implements UdpListenerFilter, SessionProxy, ProxyTotals {
     logSession(session, type === 'UdpPeriodic' ? periodicLogs : sessionLogs, type, this.#info, this.context.clock);
   }
 
-  /** One session for each client. */
+  /** Returns the client's session, if each client has one. */
   #sessionOfClient(datagram: Datagram, from: UdpSocket): UdpSession | undefined {
     const known = this.#sessions.find(datagram);
     if (known === undefined) return this.#begin(datagram, from);
@@ -143,7 +143,7 @@ export class UdpProxy implements UdpListenerFilter, SessionProxy, ProxyTotals {
     return picked && this.#start(client, reference!, picked);
   }
 
-  /** One session for each client and host, and a host for each datagram. */
+  /** Picks a host for the datagram, and returns the client's session with it. */
   #sessionOfDatagram(datagram: Datagram, from: UdpSocket): UdpSession | undefined {
     const client = clientOf(datagram, from);
     const reference = this.#route(client);
@@ -248,9 +248,9 @@ function transparent(level: number, name: number): readonly SocketOption[] {
   return [{ level, name, value: new Uint8Array(Int32Array.of(1).buffer) }];
 }
 
-/** IP_TRANSPARENT and IPV6_TRANSPARENT: a socket may be bound to an address of another machine. */
+/** IP_TRANSPARENT and IPV6_TRANSPARENT allow a socket to be bound to an address of another machine. */
 const TRANSPARENT_IP4 = transparent(0, 19);
 const TRANSPARENT_IP6 = transparent(41, 75);
 
-/** Reused for each choice. */
+/** Reused for each pick. */
 const hash = new Word64();
