@@ -79,7 +79,7 @@ Envoy redacts fields that the API marks as sensitive. Baton also redacts other c
 else it shows a configuration: \`initial_metadata\` of gRPC services, user information in URIs, values of \`authorization\`,
 \`cookie\`, \`x-api-key\` and the like in headers that are added or matched, and members of metadata with such names. In Envoy 1.40
 \`/config_dump\` shows all of these. In \`command_line_options\` of \`/server_info\`, \`config_yaml\` is redacted too.
-[security.md](security.md#what-is-hidden-of-a-configuration) has the complete list.
+[security.md](security.md#what-is-redacted) has the complete list.
 `;
 
 const STRICTER = `## Requests that Baton reads more strictly than Envoy

@@ -18,7 +18,7 @@ const SCALARS = new Set(
 /**
  * Returns all types by full name.
  * @param {string} root the checkout
- * @returns {Map<string, object>} as readApi() gives them
+ * @returns {Map<string, object>} as readApi() returns them
  * @throws {ApiError} with all errors, one per line
  */
 export function loadApi(root) {
@@ -43,13 +43,13 @@ function mistakesOf(type, types) {
   const names = new Set();
   const numbers = new Set();
   for (const field of type.fields) {
-    const say = (what) => mistakes.push(`${field.at}: ${type.name}.${field.name}: ${what}`);
-    if (names.has(field.name)) say('the message has a field of that name already');
-    if (numbers.has(field.id)) say(`the message has a field ${field.id} already`);
-    if (field.id < 1) say('numbers of fields begin at 1');
+    const report = (what) => mistakes.push(`${field.at}: ${type.name}.${field.name}: ${what}`);
+    if (names.has(field.name)) report('the message has a field of that name already');
+    if (numbers.has(field.id)) report(`the message has a field ${field.id} already`);
+    if (field.id < 1) report('field numbers begin at 1');
     names.add(field.name);
     numbers.add(field.id);
-    if (!SCALARS.has(field.type) && !types.has(field.type)) say(`there is no type '${field.type}'`);
+    if (!SCALARS.has(field.type) && !types.has(field.type)) report(`there is no type '${field.type}'`);
     else
       mistakes.push(
         ...mistakesInRules(field, (name) => types.get(name)).map(

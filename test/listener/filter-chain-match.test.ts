@@ -26,15 +26,18 @@ t.test('the narrowest range is selected, and later criteria do not undo that', a
   t.equal(choose('[fd00::1]:8', '[fe80::1%1]:80'), 'all');
 });
 
-t.test('the destination port precedes the destination address, as in the example of the documentation', async (t) => {
-  const choose = chooser({
-    port: { destination_port: 8080, source_prefix_ranges: [range('10.0.0.0', 8)] },
-    address: { prefix_ranges: [range('192.0.2.1', 32)] },
-  });
-  t.equal(choose('10.0.0.1:1', '192.0.2.1:8080'), 'port');
-  t.equal(choose('11.0.0.1:1', '192.0.2.1:8080'), 'fallback');
-  t.equal(choose('11.0.0.1:1', '192.0.2.1:8081'), 'address');
-});
+t.test(
+  "the destination port precedes the destination address, as in the example of Envoy's documentation",
+  async (t) => {
+    const choose = chooser({
+      port: { destination_port: 8080, source_prefix_ranges: [range('10.0.0.0', 8)] },
+      address: { prefix_ranges: [range('192.0.2.1', 32)] },
+    });
+    t.equal(choose('10.0.0.1:1', '192.0.2.1:8080'), 'port');
+    t.equal(choose('11.0.0.1:1', '192.0.2.1:8080'), 'fallback');
+    t.equal(choose('11.0.0.1:1', '192.0.2.1:8081'), 'address');
+  },
+);
 
 t.test('raw_buffer is more specific than no transport protocol', async (t) => {
   const choose = chooser({ any: { source_ports: [5] }, raw: { transport_protocol: 'raw_buffer', source_ports: [6] } });
@@ -56,7 +59,7 @@ t.test('server names: the exact name, then the longest wildcard, then chains wit
   t.equal(named('b.example.com'), 'wild');
   t.equal(named('b.a.example.com'), 'deep');
   t.equal(named('c.b.a.example.com'), 'deep');
-  t.equal(named('example.com'), 'top', 'a wildcard does not match the name behind it');
+  t.equal(named('example.com'), 'top', 'a wildcard does not match its own suffix');
   t.equal(named('.com'), 'top', 'Envoy compares the text of the wildcard');
   t.equal(named('com'), 'all');
   t.equal(named('example.com.'), 'all');
@@ -109,7 +112,7 @@ t.test('source_type: local and external clients', async (t) => {
   t.equal(choose(NO_ADDRESS, { ...NO_ADDRESS, kind: AddressKind.Unix, path: '/run/a' }), 'here');
 });
 
-t.test('Unix sockets match no port, and ranges as 255.255.255.255', async (t) => {
+t.test('a Unix socket matches no port, and matches address ranges as 255.255.255.255 does', async (t) => {
   const choose = chooser({
     port: { destination_port: 80 },
     some: { source_prefix_ranges: [range('255.0.0.0', 8)] },
@@ -137,7 +140,7 @@ t.test('long lists are not multiplied in the table', async (t) => {
   t.equal(choose('10.3.0.9:1001', '10.3.0.9:80'), 'fallback');
 });
 
-t.test('random chains and connections match as by the rules', async (t) => {
+t.test('for random chains and connections, the table selects the same chain as a direct evaluation', async (t) => {
   const random = new Random();
   let decided = 0;
   for (let round = 0; round < 300; round++) {

@@ -6,18 +6,18 @@ import { MAX_DEPTH, MAX_MISTAKES, type TextMistake, TOO_DEEP } from './source.js
 import type { ValueEvents } from './value-events.js';
 
 export interface JsonMistakes {
-  /** The syntax error, or the place that is nested too deeply. */
+  /** The syntax error, or where the text is nested too deeply. */
   readonly broken?: TextMistake;
   /** Duplicate keys: the first of them, and the number of further ones. */
   readonly repeated: readonly TextMistake[];
   readonly furtherRepeated: number;
   /** Offsets of trailing commas in lists and maps. Protobuf's own parser accepts them, JSON.parse does not. */
-  readonly spareCommas: readonly number[];
+  readonly trailingCommas: readonly number[];
 }
 
 /**
  * Scans up to the first syntax error or excessive depth.
- * @param events receives the values up to there
+ * @param events receives the values that precede it
  */
 export function scanJson(text: string, events?: ValueEvents): JsonMistakes {
   const scanner = new Scanner(text, events);
@@ -29,11 +29,11 @@ export function scanJson(text: string, events?: ValueEvents): JsonMistakes {
       broken: { offset: error.offset, message: error.message },
       repeated: [],
       furtherRepeated: 0,
-      spareCommas: [],
+      trailingCommas: [],
     };
   }
-  const { repeated, furtherRepeated, spareCommas } = scanner;
-  return { repeated, furtherRepeated, spareCommas };
+  const { repeated, furtherRepeated, trailingCommas } = scanner;
+  return { repeated, furtherRepeated, trailingCommas };
 }
 
 class Broken extends Error {
@@ -61,7 +61,7 @@ const WORD = /true|false|null/y;
 class Scanner {
   readonly repeated: TextMistake[] = [];
   furtherRepeated = 0;
-  readonly spareCommas: number[] = [];
+  readonly trailingCommas: number[] = [];
   readonly #text: string;
   readonly #events: ValueEvents | undefined;
   #at = 0;
@@ -101,7 +101,7 @@ class Scanner {
     this.#events?.scalar(this.#textOf(from), from, this.#at);
   }
 
-  /** Returns the string literal from there up to the current position, decoded. */
+  /** Returns the decoded string literal from `from` up to the current position. */
   #textOf(from: number): string {
     const raw = this.#text.slice(from + 1, this.#at - 1);
     return raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
@@ -148,11 +148,11 @@ class Scanner {
     }
   }
 
-  /** Skips a comma. Returns whether the end follows. */
+  /** Skips a comma. Returns whether it is a trailing one: the closing bracket `end` follows. */
   #isLast(end: number): boolean {
     const comma = this.#at++;
     if (this.#skipSpace() !== end) return false;
-    this.spareCommas.push(comma);
+    this.trailingCommas.push(comma);
     return true;
   }
 

@@ -20,9 +20,9 @@ export function readYaml(name: string, written: string): SourceResult {
 
 /** Reads JSON like protobuf's own parser, which accepts trailing commas in lists and maps. */
 export function readJson(name: string, text: string): SourceResult {
-  const { broken, repeated, furtherRepeated, spareCommas } = scanJson(text);
+  const { broken, repeated, furtherRepeated, trailingCommas } = scanJson(text);
   if (broken !== undefined) return { problems: syntaxProblems(name, text, [broken]) };
-  const value: unknown = JSON.parse(without(spareCommas, text));
+  const value: unknown = JSON.parse(without(trailingCommas, text));
   const document = () => documentOf(text, (events) => scanJson(text, events));
   const source = { name, value, size: text.length, ...locatorOf(text, document) };
   return { source, problems: syntaxProblems(name, text, repeated), furtherProblems: furtherRepeated };

@@ -1,4 +1,4 @@
-// What the HTTP/2 codecs of one thread share.
+// The memory, header blocks and builder that the HTTP/2 codecs of one thread share.
 
 import type { Memory } from '../../io/memory.js';
 import { type HeaderBlockPool, headerBlocks } from '../headers/header-block.js';
@@ -16,7 +16,7 @@ export class H2Shared {
   }
 }
 
-/** Returns the H2Shared of a memory; there is one for each. */
+/** Returns the only H2Shared of a memory, and creates it when it is first requested. */
 export function h2Shared(memory: Memory): H2Shared {
   let shared = all.get(memory);
   if (shared === undefined) {

@@ -1,7 +1,7 @@
-// Notifications to the process that has started this one and listens on NOTIFY_SOCKET (sd_notify(3)): systemd, or the wrapper.
+// Notifications to the process that started this one and listens on NOTIFY_SOCKET (sd_notify(3)): systemd or baton-restarter.
 //
 // For systemd all epochs are one service. Only the serving epoch may speak for it: a replaced epoch's report of its own end would
-// end the service. systemd ignores variables with the prefix X_; with them the wrapper follows each epoch.
+// end the service. systemd ignores variables with the prefix X_, by which baton-restarter tracks each epoch.
 
 import { readFileSync } from 'node:fs';
 import { messageOf } from '../../common/errors/errors.js';
@@ -18,7 +18,7 @@ export class Notifier {
   readonly #queue: NotifyQueue;
   readonly #watchdogTimer: NodeJS.Timeout | undefined;
   readonly #follows: boolean;
-  /** This process serves, or none does. */
+  /** True while this process serves, and if no other process does. */
   #speaksForService: boolean;
 
   private constructor(shim: NativeShim, env: NodeJS.ProcessEnv, address: Uint8Array, follows: boolean) {
@@ -40,8 +40,8 @@ export class Notifier {
   }
 
   /**
-   * Returns undefined without a listener. Sends a notification at once, so that the wrapper expects one when this process is
-   * live. `follows`: another epoch serves until then.
+   * Returns undefined if no process listens. Sends a notification at once, so that baton-restarter expects another one when this
+   * process is live. `follows`: another epoch serves until then.
    */
   static open(shim: NativeShim, env: NodeJS.ProcessEnv, follows: boolean): Notifier | undefined {
     try {
@@ -62,11 +62,11 @@ export class Notifier {
     const changesMainPid = this.#follows || !this.#speaksForService;
     this.#speaksForService = true;
     this.#queue.notify(`READY=1\n${changesMainPid ? `MAINPID=${mainPid(this.#env)}\n` : ''}STATUS=live`);
-    // The wrapper assumes that an epoch is dead when its pings stop.
+    // baton-restarter assumes that an epoch is dead when its pings stop.
     if (changesMainPid && this.#watchdogTimer !== undefined) this.#pingWatchdog();
   }
 
-  /** Called when this process accepts connections, beside the epoch that it replaces, which is not notified yet. */
+  /** Called when this process begins to accept connections, alongside the epoch that it replaces, which does not know yet. */
   servingStarted(): void {
     if (this.#follows) this.#queue.notify('X_BATON_EPOCH=serving');
   }
@@ -77,7 +77,7 @@ export class Notifier {
     this.#queue.notify('X_BATON_EPOCH=replaced');
   }
 
-  /** Called when this process will end, after `what`. */
+  /** Called when this process begins `what`, after which it ends. */
   stopping(what: 'draining' | 'shutting down'): void {
     const state = `X_BATON_EPOCH=${what === 'draining' ? 'draining' : 'leaving'}`;
     this.#queue.notify(this.#speaksForService ? `STOPPING=1\nSTATUS=${what}\n${state}` : state);
@@ -95,8 +95,8 @@ export class Notifier {
 }
 
 /**
- * Returns the pid of the service's main process: the process that systemd has started, if this one descends from it, because that
- * is a wrapper that handles the signals and outlives all epochs; otherwise this process.
+ * Returns the pid of the service's main process. If this process descends from the one that systemd started, that one is a wrapper,
+ * which handles the signals and outlives all epochs, and it is the main process; otherwise this process is.
  */
 function mainPid({ SYSTEMD_EXEC_PID: started = '' }: NodeJS.ProcessEnv): number {
   const wrapper = Number(started);

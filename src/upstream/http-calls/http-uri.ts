@@ -16,6 +16,6 @@ export interface HttpTarget {
  */
 export function httpTarget(uri: string): HttpTarget | string {
   const [, host, path = '/', query = ''] = URI.exec(uri) ?? [];
-  if (host === undefined || !/^[\x21-\x7e]+$/.test(uri)) return `'${uri}' is no URI like http://host:port/path`;
+  if (host === undefined || !/^[\x21-\x7e]+$/.test(uri)) return `'${uri}' is not a URI like http://host:port/path`;
   return { host, path: path + query };
 }

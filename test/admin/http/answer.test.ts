@@ -1,3 +1,5 @@
+// The admin interface answers arbitrary requests, and its table of endpoints is consistent.
+
 import fc from 'fast-check';
 import t from 'tap';
 import { HandlerTable } from '../../../src/admin/handler-table.js';

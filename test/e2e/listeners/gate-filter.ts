@@ -1,5 +1,5 @@
-// Loaded into Baton before its own code (--import): a network filter that does with its connections what its configuration
-// says, and counts its callbacks. It is configured by the message of the ZooKeeper proxy, whose stat_prefix is one of the words below.
+// Loaded into Baton before its own code (--import): a network filter whose configuration selects what it does with its
+// connections, and which counts its callbacks. It uses the message of the ZooKeeper proxy, whose stat_prefix is one of the words below.
 
 import { EXTENSIONS } from '../../../src/extensions/index.js';
 import {

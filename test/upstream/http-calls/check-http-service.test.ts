@@ -1,4 +1,4 @@
-// Unsupported settings of an HTTP service are refused with their place.
+// Unsupported settings of an HTTP service are refused with their path.
 
 import t from 'tap';
 import type { HeaderValueOption, HttpService } from '../../../src/config/generated/api.js';
@@ -28,15 +28,15 @@ t.test('a URI determines the Host field and the path', async (t) => {
 
 t.test('other URIs are refused', async (t) => {
   for (const uri of ['', 'collector/v1', 'http:///v1', 'http://a b/', 'http://a/b c', 'http://a/#b', 'http://u@a/']) {
-    t.match(mistakes({ http_uri: { uri, cluster: 'c', timeout: '1s' } }), [/http_uri\.uri: .* is no URI/], uri);
+    t.match(mistakes({ http_uri: { uri, cluster: 'c', timeout: '1s' } }), [/http_uri\.uri: .* is not a URI/], uri);
   }
-  t.match(mistakes({ http_uri: { uri: 'http://a\r\nx: y/', cluster: 'c', timeout: '1s' } }), [/is no URI/]);
+  t.match(mistakes({ http_uri: { uri: 'http://a\r\nx: y/', cluster: 'c', timeout: '1s' } }), [/is not a URI/]);
 });
 
 t.test('a timeout of 0 and fields that the call sets are refused', async (t) => {
   t.match(mistakes({}), ['http_service: http_uri must be set']);
   t.match(mistakes({ http_uri: { uri: 'http://a', cluster: 'c', timeout: '0s' } }), [/timeout: must be above 0/]);
-  t.same(mistakes(withHeader({ header: { key: 'X-Token', value: '100%' } })), [], 'values are no formats');
+  t.same(mistakes(withHeader({ header: { key: 'X-Token', value: '100%' } })), [], 'values are not format strings');
   for (const key of ['Content-Length', 'content-type', 'Host', ':path']) {
     t.match(mistakes(withHeader({ header: { key, value: '1' } })), [/request_headers_to_add\[0\]\.header\.key: /], key);
   }

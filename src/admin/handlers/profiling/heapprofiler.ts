@@ -1,5 +1,5 @@
-// POST /heapprofiler: samples the allocations of all threads that are in use. The result is in /heap_dump and
-// /peak_heap_dump while it runs, and in the file admin.profile_path when it is stopped (FACTS §2.17).
+// POST /heapprofiler: samples the live allocations of all threads. /heap_dump and /peak_heap_dump return the result while the
+// profiler runs, and the file admin.profile_path has it when the profiler is stopped (FACTS §2.17).
 
 import { type AdminHandler, Refusal } from '../../admin-handler.js';
 import { ENABLE, isEnabling } from '../../profiler-switch.js';

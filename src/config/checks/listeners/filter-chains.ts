@@ -1,4 +1,4 @@
-// The filter chains of a listener: valid matches without ambiguity.
+// Checks that the filter chain matches of a listener are valid and unambiguous.
 
 import { overlapOf } from '../../fields/filter-chains.js';
 import type { CidrRange, FilterChain, FilterChainMatch, Listener } from '../../generated/api.js';
@@ -7,7 +7,7 @@ import { formatPath, type Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
 import { isPlainIp } from '../addresses.js';
 
-/** `path`: the path of the listener. */
+/** Checks the filter chain matches of a listener at `path`. */
 export function checkFilterChainMatches(listener: Listener, path: Path, problems: Problems): void {
   const { filter_chains: chains = [], default_filter_chain: fallback } = listener;
   const before = problems.errorCount;
@@ -26,13 +26,13 @@ export function checkFilterChainMatches(listener: Listener, path: Path, problems
 const LISTENER_FILTERS = 'envoy.extensions.filters.listener';
 const PROXY_PROTOCOL = `${LISTENER_FILTERS}.proxy_protocol.v3.ProxyProtocol`;
 const HTTP_INSPECTOR = `${LISTENER_FILTERS}.http_inspector.v3.HttpInspector`;
-/** The listener filters of this build that do not detect what a criterion is about. */
+/** By criterion, the listener filters of this build that do not detect the property that it matches. */
 const BLIND = {
   server_names: [PROXY_PROTOCOL, HTTP_INSPECTOR],
   application_protocols: [PROXY_PROTOCOL],
 } as const;
 
-/** Warns of criteria that no connection can meet, because no listener filter detects what they are about. */
+/** Warns of criteria that no connection can meet, because no listener filter detects the property that they match. */
 function warnOfUndetected(
   { filter_chains: chains = [], listener_filters = [] }: Listener,
   path: Path,

@@ -5,7 +5,7 @@ import { defineLayout } from '../../sdk.js';
 export const STATS_PREFIX = 'tracing.skywalking.';
 
 export const SkyWalkingStats = defineLayout({
-  /** Flushes of segments that have waited, and those segments. */
+  /** Flushes of waiting segments, and the segments in them. */
   cache_flushed: 'counter',
   segments_flushed: 'counter',
   segments_sent: 'counter',

@@ -6,7 +6,7 @@ import { STATS_PREFIX, ZipkinStats } from './stats.js';
 import { ZipkinTracer } from './tracer.js';
 
 const MESSAGE = 'envoy.config.trace.v3.ZipkinConfig';
-/** What a request line and a host field can hold. */
+/** The paths and hosts that a request line and a Host header can contain. */
 const PATH = /^\/[\x21\x22\x24-\x7e]*$/;
 const HOST = /^[\x21-\x7e]+$/;
 

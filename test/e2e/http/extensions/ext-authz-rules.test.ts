@@ -1,4 +1,4 @@
-// ext_authz: bodies, changes that rules forbid, decisions that are only observed, and settings of routes.
+// ext_authz: bodies, mutations that rules forbid, shadow mode, and per-route settings.
 
 import t from 'tap';
 import { besideEnvoy } from '../../harness/envoy.js';
@@ -131,7 +131,7 @@ besideEnvoy('the service receives metadata, labels and raw fields', async (t, pr
   t.equal(field?.raw_value.toString('latin1'), 'é');
 });
 
-besideEnvoy('rules decide which fields of the request an answer may change', async (t, program) => {
+besideEnvoy('mutation rules decide which request headers the service may change', async (t, program) => {
   const { port: authz } = await startAuthzService(t, ANSWERS);
   const rules = (decoder_header_mutation_rules: object) => ({ filter: { decoder_header_mutation_rules } });
   const { ports } = await startAuthzProxy(
@@ -161,7 +161,7 @@ besideEnvoy('rules decide which fields of the request an answer may change', asy
   t.equal(await changed('strict'), 500);
 });
 
-besideEnvoy('decisions can be observed without being enforced', async (t, program) => {
+besideEnvoy('in shadow mode decisions are recorded but not enforced', async (t, program) => {
   const { port: authz } = await startAuthzService(t, ANSWERS);
   const { baton, log, ports } = await startAuthzProxy(
     t,
@@ -198,7 +198,7 @@ besideEnvoy('decisions can be observed without being enforced', async (t, progra
   });
 });
 
-besideEnvoy('metadata and a flag decide about requests that are not checked', async (t, program) => {
+besideEnvoy('metadata selects the checked requests, and deny_at_disable refuses the others', async (t, program) => {
   const { port: authz, questions } = await startAuthzService(t, ANSWERS);
   const metadata = (value: object) => ({
     name: 'metadata',
@@ -237,7 +237,7 @@ besideEnvoy('metadata and a flag decide about requests that are not checked', as
   await baton.waitForStats({ 'http.free.ext_authz.disabled': 1, 'http.off.ext_authz.disabled': 1 });
 });
 
-besideEnvoy('denials are cut off, checked and counted as the settings say', async (t, program) => {
+besideEnvoy('denied responses are truncated, validated and counted as configured', async (t, program) => {
   const { port: authz } = await startAuthzService(t, ANSWERS);
   const { baton, log, ports } = await startAuthzProxy(
     t,
@@ -257,7 +257,7 @@ besideEnvoy('denials are cut off, checked and counted as the settings say', asyn
   t.notOk((await baton.stat('cluster.host.upstream_rq_401')) ?? 0);
 });
 
-besideEnvoy('the route is chosen again after a change of the listed fields only', async (t, program) => {
+besideEnvoy('the route is selected again only after a change of a listed header', async (t, program) => {
   const { port: authz } = await startAuthzService(t, ANSWERS);
   const routes = [
     { match: { prefix: '/', headers: [{ name: 'x-new', present_match: true }] }, direct_response: { status: 202 } },
@@ -269,7 +269,7 @@ besideEnvoy('the route is chosen again after a change of the listed fields only'
   t.equal((await httpRequest(ports['other']!, '/changed')).status, 200);
 });
 
-besideEnvoy('an HTTP service receives the body, and its fields become metadata', async (t, program) => {
+besideEnvoy('an HTTP service receives the body, and its response headers become metadata', async (t, program) => {
   const asked: { url: string | undefined; body: string; partial: unknown }[] = [];
   const service = await startUpstream(t, (request, answer) => {
     const pieces: Buffer[] = [];
@@ -335,7 +335,7 @@ besideEnvoy('an HTTP service receives the body, and its fields become metadata',
   t.equal((await httpRequest(ports['strict']!, '/')).status, 500);
 });
 
-t.test('a body that has not ended is partial, even if the service has all of it so far', async (t) => {
+t.test('a body that has not ended is partial, even if the service has received all of it so far', async (t) => {
   const { port: authz, questions } = await startAuthzService(t, ANSWERS);
   const filter = { with_request_body: { max_request_bytes: 5, allow_partial_message: true } };
   const { ports } = await startAuthzProxy(t, { command: undefined }, { authz }, { main: { filter } });
@@ -347,7 +347,7 @@ t.test('a body that has not ended is partial, even if the service has all of it 
   t.match(await client.readUntil('"body":"abcdef"'), /^HTTP\/1.1 200 /);
 });
 
-t.test('a request that asks for an upgrade has a body too, which the host gets in any case', async (t) => {
+t.test('the body of an upgrade request is sent to the service and to the host', async (t) => {
   const { port: authz, questions } = await startAuthzService(t, ANSWERS);
   const routes = [
     { match: { prefix: '/' }, route: { cluster: 'host', upgrade_configs: [{ upgrade_type: 'websocket' }] } },
@@ -368,7 +368,7 @@ t.test('a request that asks for an upgrade has a body too, which the host gets i
   t.equal(questions.at(-1)!.request.http.body, undefined);
 });
 
-besideEnvoy('a route can have a service of its own', async (t, program) => {
+besideEnvoy('a route can use another service than the filter', async (t, program) => {
   const { port: authz, questions } = await startAuthzService(t, ANSWERS);
   const heads: string[] = [];
   const service = await startUpstream(t, (request, answer) => {

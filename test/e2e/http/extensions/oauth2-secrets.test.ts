@@ -76,7 +76,7 @@ t.test('configurations that Envoy refuses are refused', async (t) => {
       { credentials: { ...credentials, hmac_secret: { name: 'hmax' } } },
       /no generic_secret 'hmax'; did you mean 'hmac'/,
     ],
-    [{ token_endpoint: { cluster: 'token', uri: 'http://a/#b', timeout: '1s' } }, /'http:\/\/a\/#b' is no URI/],
+    [{ token_endpoint: { cluster: 'token', uri: 'http://a/#b', timeout: '1s' } }, /'http:\/\/a\/#b' is not a URI/],
     [{ token_endpoint: { cluster: 'token', uri: 'http://a', timeout: '0s' } }, /must be above 0/],
     [{ retry_policy: { retry_priority: { name: 'a' } } }, /retry_priority/],
   ];

@@ -18,7 +18,7 @@ import { response, startRawUpstream } from '../raw-upstream.js';
 
 const LATER_MS = 150;
 
-// The path determines how the host handles the first attempt of each request: it answers all others.
+// The path determines how the host handles the first attempt of each request. It answers later attempts with 200.
 const seen = new Set<string>();
 const upstream = await startRawUpstream(t, ({ path, socket }) => {
   const isFirst = !seen.has(path);
@@ -49,7 +49,7 @@ const access_log = [
 
 const QUICKLY = { retry_back_off: { base_interval: '0.001s', max_interval: '0.002s' } };
 const retried = (more: Config = {}): Config => ({ retry_policy: { retry_on: '5xx', ...QUICKLY, ...more } });
-/** Clusters that serve one request each whose first attempt fails: by the kind of failure. */
+/** Kinds of failure. The cluster of each serves a single request, whose first attempt fails in that way. */
 const counted = ['503', '409', 'hang', 'close'];
 const proxy = await startProxy(t, {
   listeners: {
@@ -135,7 +135,7 @@ t.test('a retry refused by a circuit breaker is flagged', async (t) => {
   t.match(await logged('/guarded/503'), { status: 503, flags: 'UO', tries: 1 });
 });
 
-t.test('an internal request controls the router with fields that are not forwarded', async (t) => {
+t.test('an internal request controls the router with headers that are not forwarded', async (t) => {
   const steering = {
     'x-envoy-upstream-rq-timeout-alt-response': 'yes',
     'x-envoy-upstream-stream-duration-ms': '10000',
@@ -151,7 +151,7 @@ t.test('an internal request controls the router with fields that are not forward
   t.match(
     await proxy.get('/brief/hang/2'),
     { status: 504, body: 'upstream request timeout' },
-    'unless it requests that',
+    'without the headers a timeout is answered with 504',
   );
 });
 

@@ -18,7 +18,7 @@ import {
 import { MessageCounts } from './message-counts.js';
 
 const GRPC_STATUS = headerKey('grpc-status');
-/** The name of the filter state. */
+/** The key of the object in the filter state. */
 const STATE = 'envoy.filters.http.grpc_stats';
 
 export interface GrpcStatsRules {

@@ -14,7 +14,7 @@ export function tokenEndpoint(
   const rest = text.slice(text.includes('://') ? text.indexOf('://') + 3 : 0);
   const slash = rest.indexOf('/');
   const timeoutMs = durationMs(timeout, 1);
-  if (!/^[\x21\x22\x24-\x7e]*$/.test(rest)) throw mistake(`'${uri}' is no URI`, `${where}.uri`);
+  if (!/^[\x21\x22\x24-\x7e]*$/.test(rest)) throw mistake(`'${uri}' is not a URI`, `${where}.uri`);
   if (timeoutMs === 0)
     throw mistake('must be above 0: without a timeout a request could wait forever', `${where}.timeout`);
   return {

@@ -1,4 +1,4 @@
-// What a stream's record has of a try: the host, its connection, and when it was ready.
+// Records a try in the stream's info: the host, its connection, and when it was ready.
 
 import type { StreamInfo } from '../../../../access-log/stream/stream-info.js';
 import type { RequestEncoder } from '../../../../http/codec/streams.js';
