@@ -1,4 +1,4 @@
-// The interfaces of the network filters of a filter chain: filters that pass or close connections, and the terminal one behind
+// The interfaces of the network filters of a filter chain: filters that pass or close connections, and the terminal one after
 // them, which serves the connections that they pass.
 
 import type { DynamicMetadata } from '../access-log/stream/dynamic-metadata.js';
@@ -59,9 +59,9 @@ export interface FilteredClient extends DownstreamProperties {
   /** CLOCK_MONOTONIC. */
   readonly startMonotonicMs: number;
   readonly isClosed: boolean;
-  /** Called before the TCP proxy at the end of the chain accepts the connection: it uses this cluster instead of its own. */
+  /** Makes the TCP proxy at the end of the chain use this cluster instead of its own. Call it before the proxy accepts the connection. */
   setCluster(name: string): void;
-  /** Called like setCluster(): a dynamic forward proxy connects to this host, `name:port`. */
+  /** Makes a dynamic forward proxy connect to this host, `name:port`. Call it when setCluster() may be called. */
   setRequestedHost(host: string): void;
   /** Adds a flag to the connection's entries in access logs: that of its listener, and that of a TCP proxy that has accepted it. */
   addResponseFlag(flag: ResponseFlag): void;
@@ -123,10 +123,10 @@ export interface FilterChainFinder {
 /** The properties of a connection that select its chain. Addresses are determined on demand. */
 export interface ConnectionProperties {
   readonly remote: Address;
-  /** The socket's peer, which differs from `remote` if a proxy has reported that. */
+  /** The socket's peer. It differs from `remote` if a proxy in front has reported the client's address. */
   readonly direct: Address;
   readonly local: Address;
-  /** What listener filters have detected; undefined if that is nothing. */
+  /** What listener filters have detected; undefined if they detected nothing. */
   readonly detected: DetectedProtocols | undefined;
 }
 

@@ -45,10 +45,10 @@ export interface ParentHost {
   childLost(): void;
   /**
    * Called when the child serves: this process and its admin interface accept nothing from now on. Resolves when the admin
-   * interface sends nothing any more; never rejects.
+   * interface has sent its last response; never rejects.
    */
   replaced(taken: ReadonlySet<number>): Promise<void>;
-  /** Called before the child stops accepting on these: resolves when no copies are open here. */
+  /** Called before the child stops accepting on these sockets. Resolves when this process has closed its copies. */
   release(ids: ReadonlySet<number>): Promise<void>;
   /**
    * Called when the child that had taken over is dead: this process serves again. Resolves when it has all its sockets; never
@@ -60,7 +60,7 @@ export interface ParentHost {
    * caller closes; none when the connections stay. Throws when descriptors are exhausted.
    */
   handOverConnections(childWorkers: number): readonly number[];
-  /** Resolves when there are no connections any more; never if the process ends before. */
+  /** Resolves when the last connection has ended; never if the process ends before that. */
   empty(): Promise<void>;
   closeDescriptor(fd: number): void;
   /** Yields the counts since the last call in pieces. */
@@ -95,13 +95,13 @@ const DEADLINES: ParentDeadlines = {
 
 /** Sockets that a child may add to an offer: one for each of its workers. */
 const MAX_ADDED_SOCKETS = 1024;
-/** Logged refusals at a time; a refused process itself logs the reason. */
+/** Maximum number of refusals logged per period; a refused process itself logs the reason. */
 const MAX_REFUSALS_LOGGED = 10;
 /** Limit per kind for messages that a child sends once. */
 const MAX_REPEATS = 100;
-/** More than a child sends before it must be live. */
+/** Limit for 'alive' messages: more than a child sends before it must be live. */
 const MAX_ALIVE = 10_000;
-/** Per listener: it is stopped, changed, removed. */
+/** Limit for releases per listener: when it is stopped, changed, removed. */
 const MAX_RELEASES = 4;
 const BUSY = 'previous baton process is still initializing';
 /** Maximum pause between answers to a child that requests stats continually. */

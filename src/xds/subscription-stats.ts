@@ -10,14 +10,14 @@ import type { ResourceType } from './resource.js';
 export class SubscriptionStats {
   readonly #store: StatsStore;
   readonly #refs: readonly ScopeRef[];
-  /** The scope, and the indexes in it. Stats of endpoints are divided between two scopes. */
+  /** Scopes and the indexes in them. The stats of a subscription for endpoints are divided between two scopes. */
   readonly #common: Scope;
   readonly #commonAt: Pick<(typeof Layout)['at'], (typeof COMMON)[number]>;
   readonly #own: Scope;
   readonly #ownRef: ScopeRef;
   readonly #ownAt: (typeof EndpointSubscriptionStats)['at'];
 
-  /** `prefix` with its final dot. Endpoints count in their cluster's scope: `cluster.<observability name>.` */
+  /** `prefix` ends with a dot. For endpoints it is that of the cluster: `cluster.<observability name>.` */
   constructor(store: StatsStore, prefix: string, type: ResourceType) {
     this.#store = store;
     const isOfCluster = type === 'endpoints';

@@ -16,7 +16,7 @@ import { stream, tcpStream } from './stream.js';
 
 const directory = tempDir(t);
 
-t.test('each field that can contain a format', async (t) => {
+t.test('each field that can contain a format is compiled', async (t) => {
   const file = join(directory, 'format.txt');
   writeFileSync(file, '%ROUTE_NAME% from a file\n');
   process.env.BATON_TEST_FORMAT = '%ROUTE_NAME% from the environment\n';

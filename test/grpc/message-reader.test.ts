@@ -10,7 +10,7 @@ const prefix = (flags: number, length: number) => {
   return bytes;
 };
 
-/** Reads what is complete. */
+/** Reads all complete messages. */
 function drain(reader: MessageReader): string[] {
   const messages: string[] = [];
   for (let next = reader.next(); next !== undefined; next = reader.next()) {
@@ -45,7 +45,7 @@ t.test('a message that was returned does not change when more bytes arrive', (t)
   t.end();
 });
 
-t.test('a length takes no memory before the bytes arrive', (t) => {
+t.test('a length prefix takes no memory before the message arrives', (t) => {
   const reader = new MessageReader(2 ** 32 - 1);
   reader.push(prefix(0, 2 ** 32 - 1));
   const before = process.memoryUsage().arrayBuffers;
@@ -58,7 +58,7 @@ t.test('a length takes no memory before the bytes arrive', (t) => {
   t.end();
 });
 
-t.test('a message beyond the limit, a compressed one, and other bytes end the call', (t) => {
+t.test('a message beyond the limit, a compressed one, and bytes that are not gRPC end the call', (t) => {
   for (const [bytes, code, details] of [
     [prefix(0, 101), GrpcCode.ResourceExhausted, /101 bytes .* limit of 100 bytes: raise max_receive_message_length/],
     [prefix(1, 2), GrpcCode.Internal, /marked as compressed/],

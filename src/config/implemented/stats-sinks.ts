@@ -1,4 +1,4 @@
-// Implemented fields of the sinks of stats.
+// Implemented fields of stats sinks.
 
 import { byValue, type ImplementedTable, notImplemented, obeyed, onlyFalse } from './table.js';
 

@@ -20,13 +20,13 @@ export class ClusterLoadBalancer implements LoadBalancer {
   readonly #runtime: Runtime;
   readonly #panicThreshold: RuntimeInteger;
   readonly #runtimeNumber: RuntimeDouble;
-  /** The runtime values with which the parts were made. */
+  /** The version of the runtime for which the parts were built. */
   #runtimeVersion = -1;
   #panicPercent = 0;
   #number = 0;
-  /** Empty until they are made. */
+  /** Empty until they are built. */
   #parts: readonly Part[] = [];
-  /** New parts that are being made. */
+  /** The build of new parts, while it is in progress. */
   #steps: Generator<void, void> | undefined;
 
   /** Hosts and their health are fixed: a new set gets a new load balancer. */
@@ -42,7 +42,7 @@ export class ClusterLoadBalancer implements LoadBalancer {
     this.#runtimeNumber = runtime.double(runtimeKey, value);
   }
 
-  /** Makes the parts that pick() needs, in steps because that may take long. Otherwise the first pick() makes them at once. */
+  /** Builds the parts that pick() needs in steps, because that may take long. If not called, the first pick() builds them at once. */
   *prepare(): Generator<void, void> {
     const { version } = this.#runtime;
     const panicPercent = Math.min(100, this.#panicThreshold.value);
@@ -69,7 +69,7 @@ export class ClusterLoadBalancer implements LoadBalancer {
     return part.balancer === undefined ? -1 : part.balancer.pick(random, hash, attempt);
   }
 
-  /** Called when the runtime has changed. The old parts serve while new ones are made, one step per request. */
+  /** Called when the runtime has changed. The old parts serve while new ones are built, one step per request. */
   #continuePreparing(): void {
     this.#steps ??= this.prepare();
     if (this.#parts.length === 0) runSync(this.#steps);

@@ -1,3 +1,5 @@
+// PatientTimeout: it never fires early, and lets data that has already arrived be handled first.
+
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
@@ -41,7 +43,7 @@ t.test('a timeout does not fire early, nor after clear()', async (t) => {
   t.ok(performance.now() - beganMs >= 30);
 });
 
-t.test('an early timer of Node causes no early timeout and no warning', async (t) => {
+t.test('a Node timer that fires early causes neither an early timeout nor a warning', async (t) => {
   const warnings: Error[] = [];
   const warned = (warning: Error) => warnings.push(warning);
   process.on('warning', warned);

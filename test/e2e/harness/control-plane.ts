@@ -305,7 +305,7 @@ interface StreamHost {
   send(action: () => void): void;
 }
 
-/** What one stream has subscribed to for a type, and what it was sent. */
+/** The resources of one type that a stream has subscribed to, and those that it was sent. */
 interface Asked {
   names: Set<string>;
   isWildcard: boolean;
@@ -368,7 +368,7 @@ class Stream {
     this.write(message.encode({ ...head, version_info: this.#version(type), resources }).finish());
   }
 
-  /** Writes nothing on an ended stream: behind a pending write that would destroy it, and the client would not see its end. */
+  /** Writes nothing to an ended stream: while another write is pending, that would destroy it before the client sees its end. */
   write(bytes: Uint8Array): void {
     const { cancelled, destroyed, writableEnded } = this.#call;
     if (!destroyed && !cancelled && !writableEnded) this.#call.write(Buffer.from(bytes));
@@ -421,7 +421,7 @@ class Stream {
     }
   }
 
-  /** Sends what has changed; names that were just subscribed to and do not exist are reported as removed. */
+  /** Sends what has changed. Newly subscribed names that do not exist are reported as removed. */
   #sendDelta(type: ResourceType, asked: Asked, names: readonly string[], isFirst = false): void {
     const { version, kept } = this.#host.kept(type);
     if (version === 0) return;

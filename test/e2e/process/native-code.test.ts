@@ -8,7 +8,7 @@ import { packagePath } from '../../../src/common/package/package-root.js';
 import { bootstrap, httpListener, loopback, ROUTER_FILTER, startBaton, tempDir } from '../harness/index.js';
 import { runBaton } from './command-line/run.js';
 
-/** Refused by Node like an addon that was compiled for another version of Node. */
+/** An addon that Node refuses as compiled for another version of Node. */
 const OTHER_NODE = `
   struct module { int version; unsigned flags; void* handle; const char* file; void* start; void* start_in; const char* name; void* data; void* next; };
   static struct module self = { 9999, 0, 0, "other.c", 0, 0, "other", 0, 0 };
@@ -38,7 +38,7 @@ function install(t: Test) {
     root,
     program: join(root, 'dist/baton/main.js'),
     restarter: join(root, 'dist/baton/restarter/main.js'),
-    /** The valid file. */
+    /** Copies the valid file. */
     good: (name: string) => put(name, readFileSync(packagePath(name))),
     missing: (name: string) => rmSync(join(root, name), { force: true }),
     /** ELF has the machine at byte 18. */

@@ -1,4 +1,4 @@
-// The DNS filter: answers, mistakes of clients, name servers, stats and logs. The expected results are those of Envoy 1.40.
+// The DNS filter: answers, invalid queries, name servers, stats and logs. The expected results are those of Envoy 1.40.
 
 import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
@@ -128,7 +128,7 @@ function srv(priority: number, weight: number, port: number, target: string): Bu
   return Buffer.concat([numbers, nameBytes(target)]);
 }
 
-besideEnvoy('names of the table are answered, with stats and log records', async (t, program) => {
+besideEnvoy('queries for names in the table are answered, counted and logged', async (t, program) => {
   const logs = join(tempDir(t), 'dns');
   const { ask, baton, client } = await start(t, program, {
     server_config: { inline_dns_table: { virtual_domains: DOMAINS } },
@@ -223,7 +223,7 @@ besideEnvoy('names of the table are answered, with stats and log records', async
 });
 
 besideEnvoy(
-  'messages that are no queries are refused, and what a query need not have is ignored',
+  'messages that are not queries are refused, and optional parts of a query are ignored',
   async (t, program) => {
     const { ask, baton } = await start(t, program, {
       server_config: { inline_dns_table: { virtual_domains: DOMAINS } },
@@ -299,7 +299,7 @@ t.test('responses are counted and logged, but never answered', async (t) => {
       access_log: [fileAccessLog(logs, FORMAT)],
     },
   );
-  // Envoy answers: two servers would do so for ever.
+  // Envoy answers responses: two servers would answer each other forever.
   client.send(query('www.one.com', { flags: 0x8100 }));
   client.send(Buffer.from(REFUSED, 'hex'));
   t.equal(await ask(query('www.one.com')), FOUND);
@@ -320,7 +320,7 @@ t.test('responses are counted and logged, but never answered', async (t) => {
   ]);
 });
 
-besideEnvoy('other names are resolved with name servers', async (t, program) => {
+besideEnvoy('other names are resolved by name servers', async (t, program) => {
   const server = createSocket('udp4');
   const asked: string[] = [];
   server.on('message', (message, { address, port }) => {

@@ -1,5 +1,5 @@
-// The codecs agree with a reference parser written from the RFCs, for any bytes and whatever came before: similar header
-// sections, which the codecs compare instead of parsing them, and changes that alter the meaning of a line.
+// The codecs agree with a reference parser written from the RFCs, for any bytes and after any previous message. Many header sections
+// resemble the previous one, because the codecs compare these instead of parsing them; some differ in a byte that matters.
 
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
@@ -148,7 +148,7 @@ function changed(text: string, changes: readonly { place: number; kind: string; 
   return text;
 }
 
-/** What old hosts do to lines. */
+/** Bare line feeds and folded lines, as old hosts send them. */
 const OLD_LINES = fc.array(
   fc.record({
     place: fc.nat(12),
@@ -176,7 +176,7 @@ function entriesOf({ messages, rest }: Conversation): string[] {
     const last = trailers.length > 0 ? `trailers ${described(trailers)}` : 'end';
     return [
       `headers ${headOf(message)}`,
-      // How much of it was read before the error is up to the parser.
+      // A parser may report any part of the body before the error.
       ...(body === '' || end === 'invalid' ? [] : [`data ${body}`]),
       end === 'complete' ? last : end,
     ];
@@ -201,15 +201,15 @@ function entriesIn(journal: readonly string[]): string[] {
       const isInvalid = entry !== 'reset protocol' && !entry.startsWith('reset termination');
       if (isInvalid && entries.at(-1)?.startsWith('data ')) entries.pop();
       entries.push(isInvalid ? 'invalid' : 'missing');
-    } else if (!OWNERS.test(entry)) entries.push(entry);
+    } else if (!ABOUT_CONNECTION.test(entry)) entries.push(entry);
   }
   return entries;
 }
-/** Entries about the connection alone. */
-const OWNERS = /^(?:idle|close|abort|reusable|used up|ended(?: too early)?|protocol error .*)$/;
+/** Entries about the connection rather than a message. */
+const ABOUT_CONNECTION = /^(?:idle|close|abort|reusable|used up|ended(?: too early)?|protocol error .*)$/;
 
 function agree(actual: readonly string[], expected: string[], what: string): void {
-  // Nothing need be reported of an incomplete message, but a certain error may show already.
+  // An incomplete message need not be reported, but an error in it may be.
   const known = expected.filter((entry) => entry !== 'incomplete');
   const isOpen = known.length < expected.length || known.at(-1) === 'missing';
   if (isOpen && actual.at(-1) === 'invalid') {
@@ -217,7 +217,7 @@ function agree(actual: readonly string[], expected: string[], what: string): voi
     if (known.at(-1)?.startsWith('data ')) known.pop();
     known.push('invalid');
   }
-  // A client that leaves within a head has begun a request.
+  // A client that disconnects within a header section has begun a request.
   if (isOpen && actual.at(-1) === 'missing' && known.at(-1) !== 'missing') known.push('missing');
   assert.deepEqual(actual, known, what);
 }

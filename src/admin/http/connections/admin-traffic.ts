@@ -107,7 +107,7 @@ export class AdminTraffic {
     this.#http.add(HTTP.downstream_rq_active, 1);
   }
 
-  /** `status`: of the answer; 0 if the client left before. */
+  /** Counts the end of a request. `status`: of the response; 0 if the client disconnected before it. */
   requestEnded(socket: Socket, status: number, durationMs: number): void {
     const connection = this.#open.get(socket);
     if (connection !== undefined) {
@@ -128,7 +128,7 @@ export class AdminTraffic {
     if (status === 413) this.#http.increment(HTTP.downstream_rq_too_large);
   }
 
-  /** `byPeer`: the client closed the connection. */
+  /** Counts the end of a connection. `byPeer`: the client closed it. */
   closed(socket: Socket, byPeer: boolean): void {
     const connection = this.#open.get(socket);
     if (connection === undefined) return;

@@ -1,10 +1,10 @@
-// The target of a host's redirect, from its Location field.
+// Parses the Location header of a redirect that a host has sent.
 
 export interface RedirectTarget {
   readonly isHttps: boolean;
-  /** With its port, if it has one. */
+  /** With the port, if there is one. */
   readonly authority: string;
-  /** With its query, without fragment. */
+  /** With the query, without the fragment. */
   readonly path: string;
 }
 
@@ -23,10 +23,10 @@ export function redirectTarget(location: string): RedirectTarget | undefined {
 }
 
 const SCHEME = /^[a-z][a-z0-9+.-]*$/i;
-/** A name, an IPv4 address or an IPv6 address in brackets; and perhaps a port. */
+/** A name, an IPv4 address or an IPv6 address in brackets, with an optional port. */
 const AUTHORITY = /^(?:[\w.~%!$&'()*+,;=-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i;
 
-/** Returns where the first of `delimiters` stands at or after `from`, or the length of the text. */
+/** Returns the index of the first of `delimiters` at or after `from`; the length of the text if there is none. */
 function endOf(text: string, from: number, delimiters: string): number {
   for (let i = from; i < text.length; i++) if (delimiters.includes(text[i]!)) return i;
   return text.length;

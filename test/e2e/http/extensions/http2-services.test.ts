@@ -1,4 +1,4 @@
-// HTTP services whose hosts use HTTP/2, in clear text or as TLS negotiates.
+// HTTP services whose hosts use HTTP/2, in plaintext or negotiated by ALPN.
 
 import { createServer, type IncomingHttpHeaders } from 'node:http2';
 import type { AddressInfo } from 'node:net';
@@ -30,7 +30,7 @@ function authorizedBy(cluster: string): Config {
   });
 }
 
-besideEnvoy('ext_authz asks services that use HTTP/2', async (t, program) => {
+besideEnvoy('ext_authz calls services over HTTP/2', async (t, program) => {
   const asked: IncomingHttpHeaders[] = [];
   const service = createServer((request, answer) => {
     asked.push(request.headers);
@@ -67,7 +67,7 @@ besideEnvoy('ext_authz asks services that use HTTP/2', async (t, program) => {
   await proxy.baton.waitForStats({ 'cluster.plain.upstream_cx_http2_total': 1, 'cluster.plain.upstream_rq_total': 2 });
 });
 
-besideEnvoy('OpenTelemetry metrics are exported to collectors that use HTTP/2', async (t, program) => {
+besideEnvoy('OpenTelemetry metrics are exported over HTTP/2', async (t, program) => {
   const exports: { headers: IncomingHttpHeaders; bytes: number }[] = [];
   const collector = createServer((request, answer) => {
     let bytes = 0;

@@ -14,7 +14,7 @@ export async function runBaton(t: Teardown, options: BatonOptions): Promise<Outc
   return { ...exit, stdout: baton.stdout, stderr: baton.stderr };
 }
 
-/** Runs several at a time, for many short runs; the outcomes are in the order of the command lines. */
+/** Runs many command lines, three at a time. Returns the outcomes in the order of `runs`. */
 export async function runAll(t: Teardown, runs: readonly BatonOptions[]): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   const waiting = runs.entries();

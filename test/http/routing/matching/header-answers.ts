@@ -3,7 +3,7 @@
 
 import type { HeaderMatcher } from '../../../../src/config/generated/api.js';
 
-/** Values of a field, each on a separate line. */
+/** Values of a header, each on a separate line. */
 export const VALUES: readonly (readonly string[])[] = [
   [],
   [''],
@@ -41,14 +41,14 @@ export const VALUES: readonly (readonly string[])[] = [
   ['\t one \t'],
 ];
 
-/** By VALUES, Y where a request matches: unmodified; with invert_match; with treat_missing_header_as_empty; with both. */
+/** Strings with a Y for each of VALUES that matches: plain; with invert_match; with treat_missing_header_as_empty; with both. */
 export type Answers = readonly [string, string, string, string];
 
 export interface MatchedCondition {
   readonly condition: Omit<HeaderMatcher, 'name'>;
-  /** For a name whose fields are matched line by line (x-h). */
+  /** For a header whose lines are matched one by one (x-h). */
   readonly each: Answers;
-  /** For a name whose fields are joined to one value (user-agent). */
+  /** For a header whose lines are joined to one value (user-agent). */
   readonly joined: Answers;
 }
 

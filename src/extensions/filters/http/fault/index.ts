@@ -1,4 +1,4 @@
-// envoy.filters.http.fault: delays or aborts requests, to test how clients handle it.
+// envoy.filters.http.fault: delays or aborts requests, to test how clients handle that.
 
 import type { HTTPFault } from '../../../../config/generated/api.js';
 import {
@@ -38,7 +38,7 @@ export const fault: HttpFilterExtension<HTTPFault> = {
       disable_downstream_cluster_stats: true,
       response_rate_limit: NO_RATE_LIMIT,
       response_rate_limit_percent_runtime: NO_RATE_LIMIT,
-      filter_metadata: refused('requests have no dynamic metadata'),
+      filter_metadata: refused('faults set no dynamic metadata'),
     },
     'envoy.extensions.filters.http.fault.v3.FaultAbort': obeyed(
       'http_status',
