@@ -29,8 +29,8 @@ import { fuzzTranscoder } from './fuzz/transcoder.js';
 
 const USAGE = `npm run fuzz -- [options]
 
-  --seconds=N           for how long, an equal part of it for each (default 60)
-  --seed=N              repeats a run (default: another one each time)
+  --seconds=N           the duration, divided equally among the targets (default 60)
+  --seed=N              repeats a run (default: random)
   --only=traffic|tls|secrets|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|logins|trace-contexts|redirects|admin|restart|configurations
 `;
 
@@ -45,7 +45,7 @@ else await run(Number(seconds), Number(seed), only);
 
 async function run(seconds: number, seed: number, only: string | undefined): Promise<void> {
   console.log(`seed ${seed}, ${seconds} s`);
-  const parts = [
+  const targets = [
     { name: 'traffic', fuzz: fuzzTraffic },
     { name: 'tls', fuzz: fuzzTls },
     { name: 'secrets', fuzz: fuzzSecrets },
@@ -64,10 +64,10 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
     { name: 'restart', fuzz: fuzzRestart },
     { name: 'configurations', fuzz: fuzzConfigurations },
   ].filter(({ name }) => only === undefined || only === name);
-  for (const { name, fuzz } of parts) {
+  for (const { name, fuzz } of targets) {
     const scope = new Scope();
     try {
-      const summary = await fuzz(scope, new Random(seed), (seconds * 1000) / parts.length);
+      const summary = await fuzz(scope, new Random(seed), (seconds * 1000) / targets.length);
       console.log(`${name}: ${summary}`);
     } catch (error) {
       if (!(error instanceof Finding)) throw error;

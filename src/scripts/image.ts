@@ -1,4 +1,4 @@
-// A module as threads pass it on: plain data.
+// The plain data of a module that threads exchange.
 
 import type { ScriptKind } from '../config/fields/scripts.js';
 
@@ -22,9 +22,9 @@ export interface SourceFile {
 /** A version of a module: its entry and the files that it imports, without packages. */
 export interface ScriptImage {
   readonly name: string;
-  /** URL. */
+  /** The URL of the entry file. */
   readonly entry: string;
-  /** By URL. */
+  /** The files by URL. */
   readonly files: Readonly<Record<string, SourceFile>>;
 }
 
@@ -34,7 +34,7 @@ export interface ScriptUse {
   readonly kind: ScriptKind;
   /** Undefined: there is none. */
   readonly config: unknown;
-  /** Where it is, for messages. */
+  /** The path of the place, for messages. */
   readonly path: string;
 }
 

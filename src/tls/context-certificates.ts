@@ -1,4 +1,4 @@
-// The certificates of a TLS context, for people who look at them.
+// Describes the certificates of a TLS context, for /certs and for stats.
 
 import { createHash } from 'node:crypto';
 import type { DataSource } from '../config/generated/api.js';
@@ -8,17 +8,17 @@ import type { TlsSecrets } from './secrets/context-secrets.js';
 
 /** A certificate and where it comes from. */
 export interface LoadedCertificate {
-  /** Of the file; `<inline>` for one in the configuration. */
+  /** The path of its file; `<inline>` for a certificate in the configuration. */
   readonly path: string;
   /** Its name in stats. */
   readonly statName: string;
   readonly certificate: Certificate;
-  /** Of the OCSP response that a server sends with it. */
+  /** The times of the OCSP response that a server sends with it. */
   readonly ocsp?: OcspTimes | undefined;
 }
 
 export interface ContextCertificates {
-  /** The first trusted one, as Envoy shows it. */
+  /** The first trusted certificate: Envoy shows only that. */
   readonly ca: readonly LoadedCertificate[];
   /** Those that are presented, without their issuers. */
   readonly chain: readonly LoadedCertificate[];
@@ -59,7 +59,7 @@ function pathOf(source: DataSource | undefined): string {
   return source?.filename ?? '<inline>';
 }
 
-/** As Envoy: it has only `inline_bytes` in a name, so that all others get the digest of nothing. */
+/** As in Envoy, only `inline_bytes` are digested; every other source has the digest of no bytes. */
 function digestOf(source: DataSource | undefined): string {
   const bytes = Buffer.from(source?.inline_bytes ?? '', 'base64');
   return createHash('sha256').update(bytes).digest('hex').slice(0, 8);

@@ -1,3 +1,5 @@
+// The gauges of bytes that connections buffer.
+
 import t from 'tap';
 import { BufferedBytes } from '../../src/io/buffered-bytes.js';
 

@@ -1,7 +1,7 @@
 // The common part of both ends of an HTTP/2 connection: frames in and out, settings, windows, and the table of streams.
 //
-// Bytes are handled frame by frame in a loop, and what a turn's share does not cover is held, as in HTTP/1. The connection itself is read
-// whatever its streams do, because windows and pings must be: a stream that is not read holds back its window instead.
+// Bytes are handled frame by frame in a loop; those beyond the share of a turn are held, as in HTTP/1. The connection itself is always
+// read, because window updates and pings must be handled. A stream that is not read withholds its window updates instead.
 
 import { HeldBytes } from '../../io/held-bytes.js';
 import { type Memory, NO_BLOCK } from '../../io/memory.js';
@@ -54,9 +54,9 @@ const SHARE = 256;
 const HEAD_STEPS = 15;
 /** Bytes of queued bodies that are sent in a turn. */
 const FLUSH_BYTES = 256 * 1024;
-/** Encoded bytes of a header section: those of its decoded form, and what a peer adds that does not know the best encoding. */
+/** Added to twice the limit of a decoded header section, for peers that encode it inefficiently. */
 const SPARE_BLOCK_BYTES = 16 * 1024;
-/** CONTINUATION frames of a section that may be small, and the average size of all if there are more. */
+/** Number of CONTINUATION frames of a section that may be small. With more of them, MIN_CONTINUATION_BYTES is their minimum average size. */
 const FREE_CONTINUATIONS = 16;
 const MIN_CONTINUATION_BYTES = 256;
 
@@ -102,9 +102,9 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   #blockBytes = 0;
   #blockFrames = 0;
   #sectionFlags = 0;
-  /** Of the frames of the last section. */
+  /** Size of the frames of the last section. */
   #sectionBytes = 0;
-  /** Streams with a queue that their windows allow to send, in the order in which they get their turn. */
+  /** Streams that have queued bytes and an open window of their own, in the order of their turns. */
   #firstWaiting: H2Stream | undefined;
   #lastWaiting: H2Stream | undefined;
 
@@ -143,7 +143,7 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   protected abstract onGoAway(lastStreamId: number, code: ErrorCode): void;
   /** Called when the peer's settings have changed. */
   protected abstract onPeerSettings(): void;
-  /** Called when both directions of a stream are complete, or its own is while this side no longer reads: forgets it if it is over. */
+  /** Called when a direction of a stream may be complete. Closes or resets the stream if nothing more is needed of it. */
   abstract settle(stream: H2Stream): void;
   /** Called when a stream was removed from the table. */
   protected abstract onStreamClosed(stream: H2Stream): void;
@@ -451,7 +451,7 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
     return builder.error;
   }
 
-  /** Decodes a section that is not wanted. Returns false if the connection has ended. */
+  /** Decodes and discards a section. Returns false if the connection has ended. */
   protected skipSection(at: number, end: number): boolean {
     if (this.#decoder.decode(at, end, NOWHERE)) return true;
     this.fail(ErrorCode.CompressionError, '');
@@ -705,7 +705,7 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   }
 
   sendBody(stream: H2Stream, offset: number, length: number, endStream: boolean): void {
-    // Also what waits for a window: the log of a stream is written when its end is queued.
+    // Queued bytes are counted too: the access log entry is written when the end of the stream is queued.
     const frames = length <= this.peer.maxFrameBytes ? 1 : Math.ceil(length / this.peer.maxFrameBytes);
     stream.bytes.sent += length + frames * FRAME_HEADER_BYTES;
     if (stream.queue === undefined) {
@@ -895,5 +895,5 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   }
 }
 
-/** Takes no field. */
+/** Ignores all fields. */
 const NOWHERE = { isFull: true, field: () => {} };

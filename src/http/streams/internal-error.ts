@@ -1,4 +1,4 @@
-// The answer to a request whose handling has failed with an exception: a mistake in a filter, or in Baton.
+// The local reply to a request whose handling threw an exception: a bug in a filter, or in Baton.
 
 import type { LocalReply } from '../filters/filter.js';
 

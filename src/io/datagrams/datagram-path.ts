@@ -26,7 +26,7 @@ export class DatagramPath {
   }
 }
 
-/** Paths with the same key have the same ends. IPv4 peers, the usual ones, have numbers, which are found fastest. */
+/** The key of one end of a path. Ends with equal keys are equal. Those of IPv4 are numbers, which are looked up fastest. */
 export type PathKey = number | string;
 
 /** Returns the key of the peer in the record that begins at `at`. */
@@ -42,7 +42,7 @@ export function localKey(records: Int32Array, at: number): PathKey {
 function keyOf(words: Int32Array, at: number): PathKey {
   const first = words[at]! >>> 0;
   if ((first & FAMILY_MASK) !== 6) return (words[at + 1]! >>> 0) * 65536 + (first >>> 16);
-  // With the interface: a machine may have the same link-local address on several.
+  // The interface is included: a machine may have the same link-local address on several.
   return `${first},${words[at + 1]},${words[at + 2]},${words[at + 3]},${words[at + 4]},${words[at + 5]}`;
 }
 

@@ -60,7 +60,7 @@ export class UdpListener implements WorkerListener {
   }
 
   get suspendedSockets(): number {
-    // They are not among the transport's listeners, which this number is subtracted from.
+    // This number is subtracted from that of the transport's listeners, which do not include UDP sockets.
     return 0;
   }
 
@@ -98,7 +98,7 @@ export class UdpListener implements WorkerListener {
   lost(): void {}
   handOver(): void {}
   prepareTakeOver(): string {
-    return 'UDP sessions do not move';
+    return 'UDP sessions are not handed over';
   }
 }
 

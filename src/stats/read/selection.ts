@@ -1,4 +1,4 @@
-// Selects the stats of an answer: the parameters that all formats share, applied while the store is walked.
+// Selects the stats of a response by the parameters that all formats share, while the store is walked.
 
 import { Kind } from '../layout.js';
 import type { StatsReader } from './reader.js';
@@ -30,7 +30,7 @@ export class Selection {
   table!: StatTable;
   index = -1;
   /**
-   * After next() returned true: there is no current stat, because the walk pauses so that other work can have the thread.
+   * After next() returned true: there is no current stat, because the walk pauses to let the thread do other work.
    */
   isPaused = false;
   readonly #reader: StatsReader;

@@ -40,9 +40,9 @@ export interface CertificateRequest {
 
 /** A certificate with its key, in PEM form. */
 export interface IssuedCertificate {
-  /** Alone. */
+  /** The certificate alone. */
   readonly certificate: string;
-  /** With the intermediate authorities that have issued it. */
+  /** The certificate, followed by those of the intermediate authorities that issued it. */
   readonly chain: string;
   readonly key: string;
   readonly x509: x509.X509Certificate;
@@ -78,13 +78,13 @@ export class Authority implements IssuedCertificate {
   async issue(request: CertificateRequest = {}): Promise<IssuedCertificate> {
     const made = await make(request, this.#issuer);
     const certificate = made.certificate.toString('pem');
-    return { certificate, chain: `${certificate}\n${this.#chainBehind}`, key: made.key, x509: made.certificate };
+    return { certificate, chain: `${certificate}\n${this.#issuerChain}`, key: made.key, x509: made.certificate };
   }
 
   /** Issues the certificate of an intermediate authority. */
   async issueAuthority(commonName: string): Promise<Authority> {
     const made = await make({ commonName, isAuthority: true }, this.#issuer);
-    return new Authority(made, `${made.certificate.toString('pem')}\n${this.#chainBehind}`);
+    return new Authority(made, `${made.certificate.toString('pem')}\n${this.#issuerChain}`);
   }
 
   /** Returns a revocation list that names `revoked`, in PEM form. */
@@ -104,8 +104,8 @@ export class Authority implements IssuedCertificate {
     return { name: this.x509.subject, keys: this.#keys, algorithm: this.#algorithm };
   }
 
-  /** What a server sends after a certificate that it has issued: itself unless it is a root. */
-  get #chainBehind(): string {
+  /** The part of a chain that follows a certificate of this authority: its own chain, unless it is a root. */
+  get #issuerChain(): string {
     return this.x509.subject === this.x509.issuer ? '' : this.chain;
   }
 }

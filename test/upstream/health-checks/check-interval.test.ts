@@ -1,3 +1,5 @@
+// The time until the next health check.
+
 import t from 'tap';
 import { Random } from '../../../src/common/random.js';
 import {
@@ -48,7 +50,7 @@ t.test('jitter up to the configured maximum is added', async (t) => {
   const random = new Random(7);
   const seen = Array.from({ length: 1000 }, () => next({}, { jitter: 100, jitterPercent: 20 }, UNBOUND, random));
   t.ok(Math.min(...seen) >= 1000 && Math.max(...seen) < 1300);
-  t.ok(Math.max(...seen) > 1200, 'both are');
+  t.ok(Math.max(...seen) > 1200, 'both jitters are added');
 });
 
 t.test('only the initial jitter delays the first check', async (t) => {

@@ -1,5 +1,5 @@
-// The endpoint assignment of one cluster from EDS. The subscription lasts while any version of the cluster uses it; the next
-// version gets the present assignment at once.
+// The endpoint assignment of one cluster from EDS. The subscription lasts while any version of the cluster uses it; a new version
+// receives the current assignment at once.
 
 import { shownName } from '../../../common/text/shown.js';
 import { durationMs } from '../../../common/time/duration.js';
@@ -84,7 +84,7 @@ export class EndpointSubscription implements Watcher<ClusterLoadAssignment> {
     return this.#state;
   }
 
-  /** Adds a user, and reports the present assignment and all later ones to it. */
+  /** Adds a user, which is notified of the current assignment and all later ones. */
   add(user: EndpointUser): void {
     this.#users.add(user);
     if (this.#resource !== undefined) user.assigned(this.#isStale ? EMPTY : this.#resource.message);

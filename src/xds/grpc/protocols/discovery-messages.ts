@@ -53,7 +53,7 @@ const WRAPPER = 'type.googleapis.com/envoy.service.discovery.v3.Resource';
 /** google.rpc.Code of a NACK. */
 const INTERNAL = 13;
 
-/** Fields of a response in one step: some milliseconds of work. */
+/** Number of fields that are read per step, which takes a few milliseconds. */
 const FIELDS_PER_STEP = 8192;
 
 /** Wire types. */
@@ -95,7 +95,7 @@ export function withClientFeatures(node: Uint8Array, features: readonly string[]
   return Buffer.concat([node, writer.finish()]);
 }
 
-/** Reads a response, FIELDS_PER_STEP fields per step. Throws when it is none. */
+/** Reads a DiscoveryResponse, FIELDS_PER_STEP fields per step. Throws if the bytes cannot be decoded. */
 export function* decodeStateResponse(bytes: Uint8Array): Generator<void, Response> {
   const response = { ...EMPTY, resources: [] as SentResource[] };
   yield* fieldsInSteps(protobuf.Reader.create(bytes), (field, reader) => {
@@ -110,7 +110,7 @@ export function* decodeStateResponse(bytes: Uint8Array): Generator<void, Respons
   return response;
 }
 
-/** Reads a response, FIELDS_PER_STEP fields per step. Throws when it is none. */
+/** Reads a DeltaDiscoveryResponse, FIELDS_PER_STEP fields per step. Throws if the bytes cannot be decoded. */
 export function* decodeDeltaResponse(bytes: Uint8Array): Generator<void, Response> {
   const response = { ...EMPTY, resources: [] as SentResource[], removed: [] as string[] };
   yield* fieldsInSteps(protobuf.Reader.create(bytes), (field, reader) => {
@@ -145,7 +145,7 @@ function unwrapped({ typeUrl, value }: Any): SentResource {
     try {
       return readResource(protobuf.Reader.create(value));
     } catch {
-      // Reading it refuses this resource without the others of the response.
+      // The resource reader refuses it, and not the other resources of the response.
     }
   }
   return { name: '', version: '', aliases: [], typeUrl, value, ttlMs: undefined };
@@ -211,7 +211,7 @@ function firstText(outer: Reader): string {
 /** Reads the next field of a message, and returns false for an unknown one. */
 type FieldReader = (field: number, reader: Reader) => boolean;
 
-/** Reads a message. `read` is called for fields of the wire type. */
+/** Reads a message. Calls `read` for the fields with the wire type. */
 function eachField(reader: Reader, read: FieldReader, wireType = DELIMITED): void {
   while (reader.pos < reader.len) readField(reader, read, wireType);
 }

@@ -39,7 +39,7 @@ for (const [name, what] of [
   ['main', 'a filter'],
   ['discovering', 'a filter with a discovered configuration'],
 ] as const) {
-  t.test(what, async (t) => {
+  t.test(`${what} shares the prefix of its connection manager`, async (t) => {
     for (let i = 0; i < 3; i++) t.match(await proxy.on(name, '/'), { status: 200 });
     await proxy.baton.waitForStats({
       [`http.${name}.seen`]: 3,

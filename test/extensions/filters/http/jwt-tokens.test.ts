@@ -21,7 +21,7 @@ const keysOf = (...keys: object[]) => parseKeys(Buffer.from(JSON.stringify({ key
 const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
 const ed = generateKeyPairSync('ed25519');
 
-t.test('a public key is no secret', async (t) => {
+t.test('a public key is not accepted as the secret of an HMAC', async (t) => {
   const pem = rsa.publicKey.export({ type: 'spki', format: 'pem' });
   const data = `${encode({ alg: 'HS256' })}.${encode({})}`;
   const forged = parsed(`${data}.${createHmac('sha256', pem).update(data).digest('base64url')}`);
@@ -60,7 +60,7 @@ t.test('few keys are tried for a token, and few are kept', async (t) => {
   t.equal(keysOf(...many, right).verify({ ...token, kid: 'mine' }), Status.NoMatchingKey);
 });
 
-t.test('key sets that are none are refused', async (t) => {
+t.test('invalid key sets are refused', async (t) => {
   for (const text of ['', 'null', '[]', '{}', '{"keys":1}', '{"keys":[]}', '{"keys":[null,1,[],{"kty":"RSA","n":1}]}'])
     t.type(parseKeys(Buffer.from(text)), 'string', text);
   t.type(parseKeys(Buffer.from(`{"keys":[${'['.repeat(200)}${']'.repeat(200)}]}`)), 'string', 'nested too deeply');
@@ -76,7 +76,7 @@ t.test('payloads that are nested deeply, or name prototypes, do no harm', async 
   t.equal(claimText(1e300).endsWith('.000000'), true);
 });
 
-t.test('a key without bytes is none, and padding takes linear time', async (t) => {
+t.test('an empty key is refused, and padding takes linear time', async (t) => {
   for (const k of ['', '=', '=='])
     t.type(parseKeys(Buffer.from(JSON.stringify({ keys: [{ kty: 'oct', k }] }))), 'string', k);
   const k = `${'='.repeat(2_000_000)}x`;

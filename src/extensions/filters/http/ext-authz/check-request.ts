@@ -1,4 +1,4 @@
-// The question to a gRPC service (envoy.service.auth.v3.CheckRequest).
+// Encodes the request to a gRPC authorization service (envoy.service.auth.v3.CheckRequest).
 
 import type { Metadata } from '../../../../config/generated/api.js';
 import {
@@ -32,22 +32,22 @@ import type { RequestBody } from './request-body.js';
 const PARTIAL_BODY = 'x-envoy-auth-partial-body';
 const SERVICE = headerKey('x-envoy-downstream-service-cluster');
 const HOST = headerKey('host');
-/** Fields of one connection, which the service does not get. */
+/** Headers that are not passed to the service: those of one connection, and one that the filter sets itself. */
 const UNSENT = new Set([PARTIAL_BODY, 'connection', 'keep-alive', 'proxy-connection', 'transfer-encoding', 'upgrade']);
 
-/** What the service is told about a request. */
+/** Selects what the service receives about a request. */
 export interface CheckRules {
-  /** Fields of the request that the service gets; undefined: all. */
+  /** Headers of the request that the service receives; undefined: all. */
   readonly sent: NameRules | undefined;
   readonly notSent: NameRules | undefined;
   readonly includesCertificate: boolean;
   readonly includesTlsSession: boolean;
-  /** Namespaces of dynamic metadata, and of that of the route. */
+  /** Namespaces of the dynamic metadata and of the route's metadata that the service receives. */
   readonly namespaces: readonly string[];
   readonly routeNamespaces: readonly string[];
-  /** Fields are sent as bytes, in a list. */
+  /** Headers are sent as a list, with values in bytes. */
   readonly sendsRawFields: boolean;
-  /** Of this server. */
+  /** Labels of this server, as the destination. */
   readonly labels: ReadonlyMap<string, string>;
 }
 
@@ -55,7 +55,7 @@ export interface CheckRules {
 export interface CheckedRequest {
   readonly info: StreamInfo;
   readonly head: HeaderBlock;
-  /** Of the configuration of the route. */
+  /** context_extensions of the route. */
   readonly extensions: ReadonlyMap<string, string>;
   readonly routeMetadata: Metadata | undefined;
   readonly body: RequestBody | undefined;
@@ -69,7 +69,7 @@ const entry = new ProtobufWriter();
 
 let lastId = 0;
 
-/** Returns the encoded question. */
+/** Returns the encoded CheckRequest for an HTTP request. */
 export function encodeCheck(rules: CheckRules, request: CheckedRequest): Uint8Array {
   const { extensions, head, info, routeMetadata } = request;
   const security = info.downstreamSecurity;
@@ -88,13 +88,13 @@ export function encodeCheck(rules: CheckRules, request: CheckedRequest): Uint8Ar
   return message.copy();
 }
 
-/** What the service is told about a connection. */
+/** Selects what the service receives about a connection. */
 export type ConnectionCheckRules = Pick<
   CheckRules,
   'includesCertificate' | 'includesTlsSession' | 'namespaces' | 'labels'
 >;
 
-/** Returns the encoded question about a connection. */
+/** Returns the encoded CheckRequest for a connection. */
 export function encodeConnectionCheck(rules: ConnectionCheckRules, client: FilteredClient): Uint8Array {
   const { security } = client;
   attributes.clear();
@@ -166,7 +166,7 @@ function writeRequest(rules: CheckRules, { body, head, info }: CheckedRequest): 
   attributes.message(4, part);
 }
 
-/** Returns the values by lower-case names. Those of one name are joined by commas as in Envoy, and cookies so that each is kept. */
+/** Returns the values by lower-case name. As in Envoy, repeated headers are joined by commas, and cookies by semicolons. */
 function fieldsOf(rules: CheckRules, head: HeaderBlock, scheme: string, path: string): Map<string, string> {
   const fields = new Map<string, string>();
   const add = (name: string, value: string) => {

@@ -8,7 +8,7 @@ export interface Selector {
   remove(headers: HeaderBlock): void;
 }
 
-/** One of the names is ''. */
+/** Returns a selector of `cookie`, or of `header` if `cookie` is ''. */
 export function selectorOf(header: string, cookie: string): Selector {
   if (cookie !== '') return new CookieSelector(cookie);
   const name = header.toLowerCase();
@@ -24,7 +24,7 @@ class HeaderSelector implements Selector {
     this.#key = key;
   }
 
-  /** As in Envoy, several lines are one value. */
+  /** Joins the lines of a repeated header, as Envoy does. */
   read(headers: HeaderBlock): string | undefined {
     const first = headers.find(this.#key);
     if (first < 0) return undefined;
