@@ -102,7 +102,7 @@ export class GrpcCall extends OutgoingCall {
     this.sendBody();
   }
 
-  /** Ends the request behind the written messages. */
+  /** Ends the request after the written messages. */
   end(): void {
     if (this.isOver) return;
     this.#thread.begin();

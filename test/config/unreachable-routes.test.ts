@@ -15,7 +15,7 @@ function hidden(...matches: RouteMatch[]): [number, number][] {
   return Array.from(unreachableRoutes(matches.map((match) => ({ match }))), ({ index, taker }) => [index, taker]);
 }
 
-t.test('a route behind one that takes its requests', async (t) => {
+t.test('a route after one that takes its requests', async (t) => {
   const header = { headers: [{ name: 'x', present_match: true }] };
   const cases: [boolean, RouteMatch, RouteMatch][] = [
     [true, { prefix: '/' }, { prefix: '/a' }],

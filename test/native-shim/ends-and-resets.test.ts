@@ -227,7 +227,7 @@ t.test('sending after Shutdown is answered with a Reset of EPIPE, and not silent
   rig.close();
 });
 
-t.test('a lost connection sends no FIN behind missing bytes', async (t) => {
+t.test('a lost connection sends no FIN after missing bytes', async (t) => {
   const rig = new Rig({ hardLimit: 1 << 20, scratchBytes: 16 << 20 });
   const { address, port } = rig.listen(loopback);
   const { client, server } = await rig.pair(address);

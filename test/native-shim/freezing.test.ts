@@ -149,7 +149,7 @@ t.test('half-closed connections stay half-closed, in either direction', async (t
   await until(() => one.got.ended, 'the end of the answer');
   t.equal(one.got.bytes().toString(), 'answer');
   t.equal(there.of(Event.End, first).length, 0, 'its end had been delivered');
-  // This side has half-closed behind pending bytes: the FIN follows them.
+  // This side has half-closed after pending bytes: the FIN follows them.
   const other = await accepted(here, true);
   other.peer.pause();
   const sent = pattern(12 << 20);

@@ -1,4 +1,4 @@
-// Descriptors that a peer passes over a Unix socket are closed: the bytes beside and behind them arrive as usual.
+// Descriptors that a peer passes over a Unix socket are closed: the bytes beside and after them arrive as usual.
 
 import { closeSync, openSync } from 'node:fs';
 import { connect, createServer, type Socket } from 'node:net';

@@ -138,7 +138,7 @@ t.test('a session reports what it has established', async (t) => {
   rig.close();
 });
 
-t.test('close sends close_notify behind all bytes', async (t) => {
+t.test('close sends close_notify after all bytes', async (t) => {
   const rig = new Rig();
   rig.onEvent = (event) => {
     if (event.kind === Event.Accept) rig.transport.startTls(event.id, number);
@@ -356,7 +356,7 @@ t.test('a context lives as long as its connections', async (t) => {
   rig.close();
 });
 
-t.test('a FIN behind part of a record ends the stream, and a RST behind bytes resets it', async (t) => {
+t.test('a FIN after part of a record ends the stream, and a RST after bytes resets it', async (t) => {
   const { rig, port } = echoServer(context());
   const cases: [string, (socket: TLSSocket, raw: Socket) => void, Event][] = [
     ['part of a record', (_, raw) => raw.end(Buffer.from('\x17\x03\x03\x01\x00part', 'latin1')), Event.End],

@@ -62,7 +62,7 @@ print('sent', flush=True)
 sys.stdin.read()
 `;
 
-t.test('urgent data, at which the kernel ends a read, does not delay the bytes behind it', async (t) => {
+t.test('urgent data, at which the kernel ends a read, does not delay the bytes after it', async (t) => {
   const rig = new Rig({
     onEvent: ({ kind, id }, rig) => {
       if (kind === Event.Accept) rig.submit(Op.Pause, id);

@@ -124,7 +124,7 @@ class TlsSession::Io {
   }
   size_t unsentOutput() const { return flow.output.size() - sent_; }
 
-  // Sends output behind the unsent bytes. Returns 0 or an errno; EAGAIN: some is left.
+  // Sends output after the unsent bytes. Returns 0 or an errno; EAGAIN: some is left.
   int send(int fd) {
     if (!session_.unsent_.empty()) return EAGAIN;
     const size_t length = unsentOutput();
@@ -241,7 +241,7 @@ TlsSession::Received TlsSession::read(int fd, uint8_t* to, size_t length) {
     if (hasFailed_ || hasEnded_ || (emptied && total > 0)) break;
     isShareUsed = receives++ == kMaxBareReceives;
     if (isShareUsed) break;
-    // Plain bytes are fewer than their records, so that all of these fit behind those before them.
+    // Plain bytes are fewer than their records, so that all of these fit after those before them.
     const ssize_t got = io.receive(fd, length - total);
     if (got < 0) {
       end = got;

@@ -1,6 +1,6 @@
 // The TLS layer of one connection: turns the bytes of a socket into plain bytes, and back.
 //
-// OpenSSL reads and writes memory of the calling thread. Between calls a session keeps only what the socket has not taken, input behind the
+// OpenSSL reads and writes memory of the calling thread. Between calls a session keeps only what the socket has not taken, input after the
 // handshake, and OpenSSL's own state.
 #pragma once
 

@@ -50,7 +50,7 @@ void Transport::secure(Id id, SocketRecord& connection) {
       break;
   }
   batch_.add(id, Event::Secured);
-  // The bytes behind the handshake wait for the next batch: JavaScript may pause the connection first.
+  // The bytes after the handshake wait for the next batch: JavaScript may pause the connection first.
   connection.servedInBatch = batch_.number();
   if (connection.stream.hasUnsent()) sendUnsent(id, connection);
   else endSending(connection);

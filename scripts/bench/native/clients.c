@@ -268,7 +268,7 @@ static int take(struct client *c, const char *at, size_t left) {
   }
   while (left > 0) {
     if (c->state == CLOSING || c->answered == c->count) {
-      c->answer.wrong = "bytes behind the last answer";
+      c->answer.wrong = "bytes after the last answer";
       return fail(c, FALSE_BYTES, 0), 0;
     }
     struct expected e = expect(&c->requests[c->answered]);

@@ -21,7 +21,7 @@ export function serverNameOperator(parameter: string, isInHeader: boolean, needs
   const names = Object.hasOwn(HOSTS, which) ? HOSTS[which]! : undefined;
   if (!ORDERS.some((each) => each === order) || names === undefined) {
     throw operatorError(
-      `operator %REQUESTED_SERVER_NAME% takes one of ${ORDERS.join(' ')}, and behind a colon one of ${Object.keys(HOSTS).join(' ')}, not '${parameter}'`,
+      `operator %REQUESTED_SERVER_NAME% takes one of ${ORDERS.join(' ')}, and after a colon one of ${Object.keys(HOSTS).join(' ')}, not '${parameter}'`,
     );
   }
   const sni = new TextOperator(({ downstream }) => shownServerName(downstream?.detected?.serverName ?? ''));

@@ -135,7 +135,7 @@ export interface ClientCodecEvents {
   onCloseNotice?(): void;
   /** Called when the host has set how many streams may be open at once. */
   onStreamLimit?(streams: number): void;
-  /** Called when the host has sent bytes behind a response, which remains valid. */
+  /** Called when the host has sent bytes after a response, which remains valid. */
   onSurplus?(): void;
   /** Called when the host violated the protocol. Streams have already been reset; the connection must be closed. */
   onProtocolError(error: CodecError): void;

@@ -350,7 +350,7 @@ export class ServerConnection
 
   // ── Memory pressure ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** Counts unsent responses and requests behind them, an incomplete head, or the held part of an incomplete request. */
+  /** Counts unsent responses and requests after them, an incomplete head, or the held part of an incomplete request. */
   stalled(): Stall | undefined {
     const unsent = this.socket.pendingBytes;
     const bytes = unsent + this.#heldForClient(unsent > 0);

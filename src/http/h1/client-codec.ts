@@ -35,7 +35,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
   #isEndedByHost = false;
   /** The connection can be reused after this exchange. */
   #canReuse = true;
-  /** The host has sent bytes behind the response. */
+  /** The host has sent bytes after the response. */
   #hasSurplus = false;
   #protocol = Protocol.Http11;
   /** Memory.step when the request began. */

@@ -1,6 +1,6 @@
 // Header names in proper case, as Envoy's header_key_format.proper_case_words writes them.
 
-/** Writes the name bytes[start, end) to bytes[to …]: letters at the beginning and behind a special character become capitals, others small. */
+/** Writes the name bytes[start, end) to bytes[to …]: letters at the beginning and after a special character become capitals, others small. */
 export function writeProperName(bytes: Uint8Array, start: number, end: number, to: number): void {
   let isInWord = false;
   for (let at = start; at < end; at++) {

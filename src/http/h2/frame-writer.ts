@@ -5,7 +5,7 @@ import type { ByteSink } from '../codec/streams.js';
 import { ACK, type ErrorCode, Flag, FRAME_HEADER_BYTES, FrameType, writeFrameHeader, writeUint32 } from './frames.js';
 import { SETTING_BYTES, type Setting, writeSettings } from './settings.js';
 
-/** Body bytes up to this number are copied behind their frame header, which costs less than another range. */
+/** Body bytes up to this number are copied after their frame header, which costs less than another range. */
 const MAX_COPIED = 512;
 const MAX_TEXT = 80;
 

@@ -58,7 +58,7 @@ export abstract class H2Stream {
   sendWindow = 0;
   /** Body bytes that wait for a window. */
   queue: HeldBytes | undefined;
-  /** Trailers that wait behind them. */
+  /** Trailers that follow them. */
   queuedTrailers: HeaderBlock | undefined;
   /** The message that is sent has begun; it is complete; its end was sent. */
   hasSentHead = false;
@@ -177,7 +177,7 @@ export abstract class H2Stream {
     return true;
   }
 
-  /** Delivers trailers behind the body. Takes over `trailers`. Returns false if there is no room for them. */
+  /** Delivers trailers after the body. Takes over `trailers`. Returns false if there is no room for them. */
   receiveTrailers(trailers: HeaderBlock): boolean {
     const { decoder } = this;
     if (decoder !== undefined && this.#mustHold) {

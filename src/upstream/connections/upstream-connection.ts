@@ -149,7 +149,7 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     this.#active--;
     this.#idleSinceMs = thread.clock.monotonicMs;
     if (!reusable) this.close();
-    // The host has ended the connection behind its response.
+    // The host has ended the connection after its response.
     else if (this.endsInTurn) return;
     else if (this.#isUsedUp || this.#isEnding || this.pool.isDraining || this.#checkAge()) this.closeWhenIdle();
     else if (this.hasRoom) this.pool.connectionReady(this, false);

@@ -157,7 +157,7 @@ export abstract class OutgoingCall implements PoolRequest {
     this.#queuedBytes += part.length;
   }
 
-  /** Ends the body behind the queued parts. */
+  /** Ends the body after the queued parts. */
   protected completeBody(): void {
     this.#isBodyComplete = true;
   }

@@ -248,7 +248,7 @@ t.test('unknown and malformed operators are refused with name and position', asy
     ['%UPSTREAM_PEER_SERIAL%', 0, /unknown operator %UPSTREAM_PEER_SERIAL%/],
     ['%DOWNSTREAM_PEER_SUBJECT(CN)%', 0, /operator %DOWNSTREAM_PEER_SUBJECT% takes no parameter/],
     ['%REQUESTED_SERVER_NAME(FOO)%', 0, /operator %REQUESTED_SERVER_NAME% takes one of SNI_ONLY SNI_FIRST HOST_FIRST/],
-    ['%REQUESTED_SERVER_NAME(SNI_FIRST:FOO)%', 0, /behind a colon one of ORIG_OR_HOST HOST ORIG, not 'SNI_FIRST:FOO'/],
+    ['%REQUESTED_SERVER_NAME(SNI_FIRST:FOO)%', 0, /after a colon one of ORIG_OR_HOST HOST ORIG, not 'SNI_FIRST:FOO'/],
     ['%REQUESTED_SERVER_NAME:5%', 0, /operator %REQUESTED_SERVER_NAME% takes no length/],
     ['50% done', 2, /no operator follows '%'/],
     ['%REQ(X', 0, /no operator follows '%' \(one is %NAME%, %NAME\(parameter\)% or %NAME\(parameter\):length%/],

@@ -26,7 +26,7 @@ export interface BatonOptions {
   env?: Record<string, string>;
   /** Options of the node process itself. */
   nodeArgs?: readonly string[];
-  /** A command that executes the program given behind it, such as `['sh', '-c', 'ulimit -n 64; exec "$@"', 'sh']`. */
+  /** A command that executes the program given after it, such as `['sh', '-c', 'ulimit -n 64; exec "$@"', 'sh']`. */
   wrapper?: readonly string[];
   /**
    * 'live' (default) waits until /ready answers 200, 'admin' until the admin interface answers at all, 'spawned' does not wait.

@@ -6,7 +6,7 @@ export interface Message {
   startLine: string;
   /** Names in lower case; repeated fields are joined by commas. */
   headers: Record<string, string>;
-  /** Everything behind the header section. */
+  /** Everything after the header section. */
   rest: string;
 }
 

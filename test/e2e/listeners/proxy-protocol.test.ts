@@ -212,7 +212,7 @@ t.test('a disallowed version is closed', async (t) => {
   );
 });
 
-t.test('bytes behind the header reach a host that is still being connected to', async (t) => {
+t.test('bytes after the header reach a host that is still being connected to', async (t) => {
   const payload = 'p'.repeat(300_000);
   const connection = await connectRaw(t, await port('tcp'));
   connection.write(LINE + payload);

@@ -43,7 +43,7 @@ export interface Tally {
   connections: number;
   /** Unrequested `connection: close` responses. */
   announced: number;
-  /** Pipelined requests behind such a response, which were sent again on a new connection. */
+  /** Pipelined requests after such a response, which were sent again on a new connection. */
   repeated: number;
   /** TCP streams that the proxy closed at their minimum lifetime or later. */
   ended: number;

@@ -204,7 +204,7 @@ besideEnvoy('a connection is served or closed as the service says', async (t, pr
   t.match(await connect('off', 'denied'), ['served', line('-')]);
   t.match(await connect('logged'), ['served', line('me')], 'in the log of the proxy');
   t.same(await connect('logged', 'denied'), ['', 'UAEX ext_authz_denied ext_authz_close you']);
-  t.match(await connect('guarded'), ['', / me$/], 'a filter behind it reads the metadata');
+  t.match(await connect('guarded'), ['', / me$/], 'a filter after it reads the metadata');
   service.questions.length = 0;
   t.equal((await httpRequest(await baton.listenerPort('web'), '/')).body, 'me', 'a script reads it');
   t.match(

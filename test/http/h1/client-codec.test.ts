@@ -604,7 +604,7 @@ playClient(
   `,
 );
 
-t.test('bytes behind a complete response never become the response to the next request', (t) => {
+t.test('bytes after a complete response never become the response to the next request', (t) => {
   const peer = new ClientPeer();
   peer.turn(() => peer.request({ start: 'GET /a', fields: [] }, undefined, true));
   peer.receive('HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\nX: forged\r\n\r\n');

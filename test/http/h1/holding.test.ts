@@ -63,7 +63,7 @@ t.test('requests answered at once, and pieces of a body, leave turns to other co
   t.end();
 });
 
-t.test('bytes that arrive while a connection waits for its turn stay behind its held bytes', (t) => {
+t.test('bytes that arrive while a connection waits for its turn stay after its held bytes', (t) => {
   const wire = new Wire();
   const peer = new ServerPeer({}, wire);
   peer.onRequest = () => peer.answer({ start: '204', fields: [] }, undefined);
@@ -132,7 +132,7 @@ t.test('a pause that outlives its request does not block the next one', (t) => {
   t.end();
 });
 
-t.test("the server's close behind held bytes is reported after them, and the response is complete", (t) => {
+t.test("the server's close after held bytes is reported after them, and the response is complete", (t) => {
   const peer = new ClientPeer();
   peer.turn(() => peer.request({ start: 'GET /', fields: [['host', 'x']] }, undefined, true));
   peer.receive('HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc');
@@ -146,31 +146,28 @@ t.test("the server's close behind held bytes is reported after them, and the res
   t.end();
 });
 
-t.test(
-  'the close of a client that waits for a response is reported at once, and in a tunnel behind held bytes',
-  (t) => {
-    const peer = new ServerPeer();
-    peer.receive('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n');
-    peer.turn(() => peer.codec.pauseReading());
-    peer.receive('abc');
-    peer.journal.take();
-    peer.turn(() => peer.codec.end());
-    t.same(peer.journal.take(), ['reset termination', 'close']);
-    peer.codec.destroy();
-    const tunnel = new ServerPeer();
-    tunnel.receive('GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n');
-    tunnel.turn(() => tunnel.begin({ start: '101', fields: [['upgrade', 'websocket']] }));
-    tunnel.journal.take();
-    tunnel.turn(() => tunnel.codec.pauseReading());
-    tunnel.receive('abc');
-    tunnel.turn(() => tunnel.codec.end());
-    t.same(tunnel.journal.take(), []);
-    tunnel.turn(() => tunnel.codec.resumeReading());
-    t.same(tunnel.journal.take(), ['data abc', 'end']);
-    tunnel.codec.destroy();
-    t.end();
-  },
-);
+t.test('the close of a client that waits for a response is reported at once, and in a tunnel after held bytes', (t) => {
+  const peer = new ServerPeer();
+  peer.receive('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n');
+  peer.turn(() => peer.codec.pauseReading());
+  peer.receive('abc');
+  peer.journal.take();
+  peer.turn(() => peer.codec.end());
+  t.same(peer.journal.take(), ['reset termination', 'close']);
+  peer.codec.destroy();
+  const tunnel = new ServerPeer();
+  tunnel.receive('GET / HTTP/1.1\r\nHost: x\r\nConnection: upgrade\r\nUpgrade: websocket\r\n\r\n');
+  tunnel.turn(() => tunnel.begin({ start: '101', fields: [['upgrade', 'websocket']] }));
+  tunnel.journal.take();
+  tunnel.turn(() => tunnel.codec.pauseReading());
+  tunnel.receive('abc');
+  tunnel.turn(() => tunnel.codec.end());
+  t.same(tunnel.journal.take(), []);
+  tunnel.turn(() => tunnel.codec.resumeReading());
+  t.same(tunnel.journal.take(), ['data abc', 'end']);
+  tunnel.codec.destroy();
+  t.end();
+});
 
 t.test('header sections that arrive in pieces on several connections at once do not mix', (t) => {
   const memory = newMemory();

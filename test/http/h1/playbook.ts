@@ -120,7 +120,7 @@ function unescaped(text: string): string {
 
 type Command = (peer: Peer, text: string) => void;
 
-/** Messages are written as `200 name=value …` or `POST /path name=value …`, with a complete body behind ` | `. */
+/** Messages are written as `200 name=value …` or `POST /path name=value …`, with a complete body after ` | `. */
 const COMMANDS: Readonly<Record<string, Command>> = {
   answer: (peer, text) => respond(peer as ServerPeer, text),
   /** A header section whose body follows. */

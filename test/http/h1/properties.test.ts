@@ -172,7 +172,7 @@ function fetched(method: string, parts: string[], pauses: boolean): unknown {
   return { events, kept: peer.wire.memory.retainedBytes() };
 }
 
-/** How an exchange, and the bytes behind it, end. */
+/** How an exchange, and the bytes after it, end. */
 const SURPLUS = new Set(['reusable', 'used up', 'protocol error http1.codec_error', 'ended']);
 const RUNS = { numRuns: 1500 };
 const HINDRANCE = fc.constantFrom<Hindrance>('none', 'pauses', 'shortages');
@@ -211,7 +211,7 @@ for (const [name, bytes] of [
         const whole = fetched(method, [text], false) as { events: string[]; kept: number };
         const cut = fetched(method, pieces(text, cuts), pauses) as { events: string[]; kept: number };
         if (whole.kept !== 0 || cut.kept !== 0) throw new Error('bytes are kept');
-        // Bytes behind a response are surplus of the exchange or of the idle connection, depending on the split.
+        // Bytes after a response are surplus of the exchange or of the idle connection, depending on the split.
         const [a, b] = [whole, cut].map(({ events }) => JSON.stringify(events.filter((event) => !SURPLUS.has(event))));
         if (a !== b) throw new Error(`${b} is not ${a}`);
       }),

@@ -30,7 +30,7 @@ export interface Conversation {
 type Fields = readonly (readonly [name: string, value: string])[];
 
 interface Section {
-  /** Name, value, and the raw text behind the colon. */
+  /** Name, value, and the raw text after the colon. */
   readonly lines: readonly (readonly [string, string, string])[];
   readonly end: number;
 }

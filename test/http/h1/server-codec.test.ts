@@ -97,7 +97,7 @@ playServer(
 
 playServer(
   t,
-  'an invalid request behind a valid one is refused in its turn',
+  'an invalid request after a valid one is refused in its turn',
   String.raw`
   >> GET /a HTTP/1.1\r\nHost: x\r\n\r\nGET /b HTTP/1.1\r\nHost : x\r\n\r\n
   .. headers GET /a host=x
@@ -786,7 +786,7 @@ playServer(
 
 playServer(
   t,
-  'bytes behind a refused CONNECT are not parsed as a request',
+  'bytes after a refused CONNECT are not parsed as a request',
   String.raw`
   >> CONNECT db:1 HTTP/1.1\r\nHost: db:1\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: x\r\n\r\n
   .. headers CONNECT db:1 host=db:1
@@ -1055,7 +1055,7 @@ t.test('an owner learns whether the client may still send when its connection cl
   const cases: [what: string, request: string, expected: ExchangeEnd][] = [
     ['it announced the close', `GET / HTTP/1.1\r\n${close}`, ExchangeEnd.Last],
     ['it announced the close, and sends', `GET / HTTP/1.1\r\n${close}GET`, ExchangeEnd.Complete],
-    ['bytes behind a CONNECT belong to the tunnel', `CONNECT x:1 HTTP/1.1\r\n${close}`, ExchangeEnd.Complete],
+    ['bytes after a CONNECT belong to the tunnel', `CONNECT x:1 HTTP/1.1\r\n${close}`, ExchangeEnd.Complete],
     ['it is still sending', `POST / HTTP/1.1\r\nContent-Length: 2\r\n${close}a`, ExchangeEnd.None],
   ];
   for (const [what, request, expected] of cases) {

@@ -315,7 +315,7 @@ const INVALID_REQUESTS: [string, [string, string][], string][] = [
   ['TE with trailers and more', with_(['te', 'trailers, deflate']), FIELD],
   ['two hosts', [...without(':authority'), ['host', 'a'], ['host', 'b']], FIELD],
   ['a second :method', [[':method', 'GET'], ...requestList('/')], FIELD],
-  ['a pseudo-header behind a field', [...without(':path'), ['x', 'y'], [':path', '/']], FIELD],
+  ['a pseudo-header after a field', [...without(':path'), ['x', 'y'], [':path', '/']], FIELD],
   ['an unknown pseudo-header', [[':foo', 'bar'], ...requestList('/')], FIELD],
   [':protocol', [[':protocol', 'websocket'], ...requestList('/')], FIELD],
   ['a response pseudo-header', [[':status', '200'], ...requestList('/')], FIELD],

@@ -141,7 +141,7 @@ export class Rig {
     return this.control[Control.Submissions]! === this.maxSubmissions;
   }
 
-  /** Queues bytes through the scratch area behind the receive window. */
+  /** Queues bytes through the scratch area after the receive window. */
   send(id: number, bytes: Uint8Array | string): void {
     let left = typeof bytes === 'string' ? Buffer.from(bytes) : bytes;
     while (left.length > 0) {

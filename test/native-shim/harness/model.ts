@@ -1,5 +1,5 @@
 // What the two ends of a connection may see of each other, for any sequence of operations: every byte once and in order, one
-// end behind all of them, and a reset only where a peer broke the connection.
+// end after all of them, and a reset only where a peer broke the connection.
 
 import { constants } from 'node:os';
 import { pattern } from './harness.js';
@@ -162,7 +162,7 @@ export class End {
 
   sees(event: string): void {
     this.#note(`sees ${event}`);
-    if (this.isClosed) this.#blame(`${event} behind its close`);
+    if (this.isClosed) this.#blame(`${event} after its close`);
     if (this.isDead) this.#blame(`${event} behind Reset`);
     if (this.isFrozen) this.#blame(`${event} while frozen`);
   }
@@ -176,7 +176,7 @@ export class End {
   data(bytes: Buffer): void {
     this.sees(`${bytes.length} bytes at ${this.received}`);
     if (!this.isConnected) this.#blame('bytes before Connected');
-    if (this.isEnded) this.#blame('bytes behind End');
+    if (this.isEnded) this.#blame('bytes after End');
     const peer = this.peer;
     if (peer === undefined || this.received + bytes.length > peer.sent) return this.#blame('bytes that were not sent');
     if (!bytes.equals(streamAt(peer.#seed + this.received, bytes.length))) this.#blame('other bytes than were sent');

@@ -257,7 +257,7 @@ export class World {
     if (end.isDead) return;
     if (end.isFinished) {
       if (this.#random(20) > 0) return;
-      end.does('sends behind its end');
+      end.does('sends after its end');
       end.hasSentBehindFin = true;
       return rig.send(id, 'too late');
     }

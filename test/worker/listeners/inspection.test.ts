@@ -42,7 +42,7 @@ t.test('filters are in the configured order', async (t) => {
   t.equal(inspectionOf({}, context), undefined, 'without filters no connection is inspected');
 });
 
-t.test('use_original_dst adds a filter behind the others', async (t) => {
+t.test('use_original_dst adds a filter after the others', async (t) => {
   const maxima = (filters: ReturnType<typeof of>) => filters?.filters.map(({ maxBytes }) => maxBytes);
   t.same(maxima(of({ use_original_dst: true }, 'good', 'addresses')), [5, 0, 0]);
   t.same(maxima(of({ use_original_dst: true })), [0]);

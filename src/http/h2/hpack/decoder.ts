@@ -249,7 +249,7 @@ export class HpackDecoder {
     return at;
   }
 
-  /** Returns an offset with `length` free bytes behind it. */
+  /** Returns an offset with `length` free bytes after it. */
   #room(length: number): number {
     if (this.#next + length <= this.#end) return this.#next;
     const size = Math.max(length, PIECE);

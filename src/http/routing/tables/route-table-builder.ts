@@ -355,7 +355,7 @@ class VirtualHostBuilder<C> {
 
   /**
    * Returns the process-wide name of `where`. Virtual hosts are named instead of numbered, because others may be added or removed before
-   * them. As in Envoy several may have one name: those behind the first one are named by their first domain too.
+   * them. As in Envoy several may have one name: those after the first one are named by their first domain too.
    */
   #place(where: string): string {
     const { place = '' } = this.#options;

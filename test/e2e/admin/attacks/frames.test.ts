@@ -51,23 +51,23 @@ const ATTACKS: Record<string, readonly Buffer[]> = {
   'settings of a stream': [frame(Settings, 0, 1, Buffer.alloc(6))],
   'a stream that depends on itself': [frame(Priority, 0, 1, Buffer.concat([uint32(1), Buffer.from([1])])), reset(1)],
   // nghttp2 continued to read after a GOAWAY had ended the session, and asserted that nothing malformed followed.
-  'a malformed PING behind a GOAWAY and a request': [
+  'a malformed PING after a GOAWAY and a request': [
     frame(GoAway, 0, 0, Buffer.alloc(8)),
     head(1, EndHeaders | EndStream),
     frame(Ping, 0, 0, Buffer.alloc(7)),
   ],
-  'a malformed PING behind a GOAWAY with an error': [
+  'a malformed PING after a GOAWAY with an error': [
     frame(GoAway, 0, 0, Buffer.concat([uint32(0), uint32(14)])),
     head(1, EndHeaders | EndStream),
     frame(Ping, 0, 0, Buffer.alloc(7)),
   ],
   // Node reset them while nghttp2 still held their streams.
-  'requests behind a GOAWAY': [
+  'requests after a GOAWAY': [
     head(1, EndHeaders),
     frame(GoAway, 0, 0, Buffer.alloc(8)),
     ...Array.from({ length: 90 }, (_, index) => head(2 * index + 3, EndHeaders | (index % 2))),
   ],
-  'a malformed PING behind thousands of resets': [
+  'a malformed PING after thousands of resets': [
     ...Array.from({ length: 300 }, (_, index) => [
       head(2 * index + 1, EndHeaders | EndStream),
       reset(2 * index + 1),

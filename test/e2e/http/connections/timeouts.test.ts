@@ -313,7 +313,7 @@ t.test('timeouts of requests and streams apply while a header section is incompl
   }
 });
 
-t.test('an empty line behind a request does not start another one', async (t) => {
+t.test('an empty line after a request does not start another one', async (t) => {
   const client = await connectRaw(t, proxy.ports['headsOfStreams']!);
   client.write('GET /answer HTTP/1.1\r\nhost: a\r\n\r\n\r\n');
   await client.readUntil('yes');
@@ -402,7 +402,7 @@ t.test('after a client has announced its last request, the close does not wait f
     connection.write(`${head}\r\n\r\n`);
     t.match(parseMessage(await connection.readUntil(/\r\n\r\nno/)), { status: 200, headers: { connection: 'close' } });
     await waitFor(() => connection.write('x') ?? connection.closed === 'reset', {
-      what: `the socket is closed, behind ${head.split('\r')[0]}`,
+      what: `the socket is closed, after ${head.split('\r')[0]}`,
     });
   }
 });

@@ -26,7 +26,7 @@ t.test('stalled bodies buffered by a filter are ended too, the oldest first', as
 });
 
 for (const [what, head, rest] of [
-  ['bodies behind long header sections', `content-length: 5\r\nx-long: ${'a'.repeat(40_000)}`, 'hell'],
+  ['bodies after long header sections', `content-length: 5\r\nx-long: ${'a'.repeat(40_000)}`, 'hell'],
   ['trailers', 'transfer-encoding: chunked', `0\r\nx-long: ${'a'.repeat(40_000)}`],
 ] as const) {
   t.test(`stalled ${what} are ended too`, async (t) => {

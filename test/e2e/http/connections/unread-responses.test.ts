@@ -59,7 +59,7 @@ const GET = 'GET /large HTTP/1.1\r\nhost: a\r\n\r\n';
 
 for (const [what, path, request] of [
   ['downloads', httpPath, GET],
-  ['downloads with pipelined requests behind them', httpPath, GET.repeat(1000)],
+  ['downloads with pipelined requests after them', httpPath, GET.repeat(1000)],
   ['TCP streams', tcpPath, GET],
 ] as const) {
   t.test(`${what} that are not read`, async (t) => {

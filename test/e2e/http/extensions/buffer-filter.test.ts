@@ -69,7 +69,7 @@ t.test('an upgrade request is not buffered: it has no end', async (t) => {
   bodies.splice(0);
 });
 
-t.test('a body above the limit does not pass behind a request for an upgrade', async (t) => {
+t.test('a body above the limit does not pass after a request for an upgrade', async (t) => {
   const { text } = await rawExchange(
     proxy.ports['tunnels']!,
     `GET /tunnel HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\ncontent-length: 1000000000\r\n\r\n`,

@@ -107,7 +107,7 @@ besideEnvoy('a response is decompressed, and trailers have its lengths', async (
   t.match((await proxy.get('/')).headers, { 'content-encoding': 'deflate' });
 });
 
-besideEnvoy('padding behind the compressed data is dropped, whenever it arrives', async (t, program) => {
+besideEnvoy('padding after the compressed data is dropped, whenever it arrives', async (t, program) => {
   const { proxy, requests } = await startCompression(t, program, { main: [decompressor('gzip')] });
   const chunk = (bytes: Buffer) =>
     Buffer.concat([Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]);

@@ -76,7 +76,7 @@ t.test('several filters may hold a message, one after the other', async (t) => {
   );
 });
 
-t.test('a filter that recomputes the route gets new filters behind it, and none runs twice', async (t) => {
+t.test('a filter that recomputes the route gets new filters after it, and none runs twice', async (t) => {
   const request = await proxy.send({ a: WATCH, b: { decodeHeaders: 'soon:reroute stop' }, c: WATCH });
   (await proxy.host(request)).write(response(200, 'fine', { connection: 'close' }));
   t.match(await request.answer(), { status: 200, rest: 'fine' });
@@ -154,7 +154,7 @@ t.test(
 );
 
 t.test(
-  'informational responses bypass the filters, and none is sent behind a final response that is held',
+  'informational responses bypass the filters, and none is sent after a final response that is held',
   async (t) => {
     const passing = await startScriptedProxy(t, { manager: { proxy_100_continue: true } });
     const request = await passing.send({ a: WATCH, b: { encodeHeaders: 'stop' } });

@@ -76,7 +76,7 @@ for (const shape of SHAPES) {
         await request.sees(`a decodeHeaders /${shape.pieces.length === 0 ? ' end' : ''}`);
         await deliver(shape, request.client, request, 'a decode');
         if (hold.headers === 'stop') {
-          t.same(inOrder(await request.events(), 'c'), [], 'the filters behind it see nothing yet');
+          t.same(inOrder(await request.events(), 'c'), [], 'the filters after it see nothing yet');
           t.notOk(proxy.isAtHost(request), 'neither does the host');
         }
         await request.perform('b', `${how}continueDecoding`);
@@ -103,7 +103,7 @@ for (const shape of SHAPES) {
         await request.sees(`c encodeHeaders 200${shape.pieces.length === 0 ? ' end' : ''}`);
         await deliver(shape, host, request, 'c encode');
         if (hold.headers === 'stop') {
-          t.same(inOrder(await request.events(), 'a'), [], 'the filters behind it see nothing');
+          t.same(inOrder(await request.events(), 'a'), [], 'the filters after it see nothing');
           t.equal(request.client.received, '', 'neither does the client');
         }
         await request.perform('b', `${how}continueEncoding`);

@@ -26,7 +26,7 @@ const HELD: Record<string, { script: Script; event: string; isAtHost?: boolean; 
     event: "b encodeData 'one'",
     isAtHost: true,
   },
-  'the response body behind a forwarded header section': {
+  'the response body after a forwarded header section': {
     script: { encodeData: 'buffer' },
     event: "b encodeData 'one'",
     isAtHost: true,
@@ -132,7 +132,7 @@ for (const [what, act, isUpload, line] of BREAKS) {
   });
 }
 
-t.test('requests pipelined behind a held one wait for it', async (t) => {
+t.test('requests pipelined after a held one wait for it', async (t) => {
   const first = await proxy.send({ b: { decodeHeaders: 'stop' } });
   const second = await proxy.send({ b: { decodeHeaders: 'reply:202' } }, { on: first.client });
   const third = await proxy.send({ b: { encodeHeaders: 'stop' } }, { on: first.client });
@@ -151,7 +151,7 @@ t.test('requests pipelined behind a held one wait for it', async (t) => {
   t.equal(await proxy.logged(first), '203 via_upstream - 0 5');
 });
 
-t.test('a client that disconnects also cancels the requests behind the held one', async (t) => {
+t.test('a client that disconnects also cancels the requests after the held one', async (t) => {
   const first = await proxy.send({ b: { decodeHeaders: 'stop' } });
   const second = await proxy.send({ b: { decodeHeaders: 'reply:202' } }, { on: first.client });
   await first.sees('b decodeHeaders / end');

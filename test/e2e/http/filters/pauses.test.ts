@@ -83,8 +83,8 @@ t.test('a pause ends with its request', async (t) => {
 
 for (const [what, line, how] of [
   ['resets its connection', POST, 'reset'],
-  ['resets its connection behind a request without a body', {}, 'reset'],
-  ['ends its connection behind a request without a body', {}, 'end'],
+  ['resets its connection after a request without a body', {}, 'reset'],
+  ['ends its connection after a request without a body', {}, 'end'],
 ] as const) {
   t.test(`a client that ${what} while it is paused is detected`, async (t) => {
     const request = await proxy.send({ a: { decodeHeaders: 'pause stop' } }, line);

@@ -67,7 +67,7 @@ export interface RequestLine {
   path?: string;
   /** Further header lines, each with its CRLF. */
   headers?: string;
-  /** Sent right behind the header section. */
+  /** Sent right after the header section. */
   body?: string;
   /** An existing connection to use. */
   on?: RawConnection;

@@ -23,7 +23,7 @@ const TO_REQUEST: Record<string, { script: Script; later?: string }> = {
     script: { decodeHeaders: 'remove:content-length stop', decodeData: 'buffer' },
     later: `${add('request')} continueDecoding`,
   },
-  'behind bytes that the filter adds': {
+  'after bytes that the filter adds': {
     script: { decodeHeaders: 'remove:content-length', decodeData: `putRequest:hello ${add('request')} drop` },
     later: 'continueDecoding',
   },

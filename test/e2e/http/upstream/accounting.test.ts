@@ -116,7 +116,7 @@ t.test('the protocol of a host is that of its last response', async (t) => {
   t.match(await logged('/after'), / HTTP\/1\.0 \|/);
 });
 
-t.test('bytes behind a response violate the protocol of the host, which ends its connection', async (t) => {
+t.test('bytes after a response violate the protocol of the host, which ends its connection', async (t) => {
   const violations = 'cluster.host.upstream_cx_protocol_error';
   const before = (await proxy.baton.stat(violations)) ?? 0;
   t.match(await proxy.get('/surplus'), { status: 200, body: 'ok' });

@@ -226,14 +226,14 @@ t.test('a response that becomes invalid is aborted', async (t) => {
   }
 });
 
-t.test('bytes behind a response never reach another request', async (t) => {
+t.test('bytes after a response never reach another request', async (t) => {
   for (let i = 0; i < 4; i++) {
     t.match(await proxy.get('/surplus'), { status: 200, body: 'mine' });
     t.match(await proxy.get('/whole'), { status: 200, body: 'whole' });
   }
 });
 
-t.test('bytes behind a response without a body never reach another request', async (t) => {
+t.test('bytes after a response without a body never reach another request', async (t) => {
   for (const [method, path, status] of [
     ['HEAD', '/body/head', 200],
     ['GET', '/body/204', 204],

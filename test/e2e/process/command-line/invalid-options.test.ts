@@ -10,7 +10,7 @@ const COMPONENTS = 'a2a, admin, ai_protocol_manager, alternate_protocols_cache';
 const TAG_REMEDY = '--stats-tag is <tag>:<value>, the tag of letters and digits, the value without a dot';
 const LEVELS = 'are trace, debug, info, warning, error, critical, off';
 
-/** Arguments, and the text behind `error: `; after a final `…` more may follow. */
+/** Arguments, and the text after `error: `; after a final `…` more may follow. */
 const MISTAKES: readonly (readonly [args: readonly string[], line: string])[] = [
   // Invalid values.
   [['--mode', 'dance'], "unknown mode 'dance'; --mode is serve or validate"],

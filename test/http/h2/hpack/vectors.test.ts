@@ -106,7 +106,7 @@ t.test('C.2 single fields', (t) => {
 t.test('a block with one of these mistakes is invalid', (t) => {
   const mistakes: [string, string][] = [
     ['80', 'index 0'],
-    ['be', 'an index behind the dynamic table'],
+    ['be', 'an index beyond the dynamic table'],
     ['ff', 'an index that is cut off'],
     ['ffff ffff ffff ffff ff7f', 'an index that no table can have'],
     ['ff80 8080 8080 8080 00', 'an index with many leading zeros'],
@@ -119,7 +119,7 @@ t.test('a block with one of these mistakes is invalid', (t) => {
     ['0081 00 0161', 'padding with zeros'],
     ['0085ffffffff ff 0161', 'EOS'],
     ['3fe2 1f', 'a table above the limit'],
-    ['82 20', 'an update of the table behind a field'],
+    ['82 20', 'an update of the table after a field'],
     ['3f', 'an update that is cut off'],
   ];
   for (const [block, name] of mistakes) t.equal(new DecoderBench().decode(block), undefined, name);

@@ -350,7 +350,7 @@ t.test("tls_context matches the client's certificate, as in Envoy", async (t) =>
   t.same(of({ presented: false, validated: true }), [false, false, false, false]);
 });
 
-t.test('weighted clusters get requests in proportion, also behind a fraction', async (t) => {
+t.test('weighted clusters get requests in proportion, also after a fraction', async (t) => {
   const weighted_clusters = {
     clusters: [
       { name: 'a', weight: 1 },

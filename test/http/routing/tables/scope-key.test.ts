@@ -27,7 +27,7 @@ t.test('an element of a value is selected by its index', async (t) => {
   t.equal(keyOf(builder({ name: 'addr', index: 0 }), 'addr: a;b'), 'a;b', 'without a separator: the whole value');
 });
 
-t.test('an element is selected by its key, and yields the text behind the separator', async (t) => {
+t.test('an element is selected by its key, and yields the text after the separator', async (t) => {
   const zone = builder({ name: 'addr', element_separator: ',', element: { separator: '=', key: 'zone' } });
   t.equal(keyOf(zone, 'addr: rack=1,zone=eu=1,zone=us'), 'eu=1');
   t.equal(keyOf(zone, 'addr: zone'), '');

@@ -20,7 +20,7 @@ export const enum HeaderAction {
   AddIfAbsent = 1,
   Overwrite = 2,
   OverwriteIfPresent = 3,
-  /** The value is added to that of an existing field, behind a comma. */
+  /** The value is added to that of an existing field, after a comma. */
   Join = 4,
 }
 

@@ -20,7 +20,7 @@ export class UnseenBytes {
     this.#length = needed;
   }
 
-  /** Returns all bytes. A module may keep them: later ones are written behind them. */
+  /** Returns all bytes. A module may keep them: later ones are written after them. */
   view(): Uint8Array {
     return this.#bytes.subarray(0, this.#length);
   }

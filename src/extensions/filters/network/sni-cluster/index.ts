@@ -1,4 +1,4 @@
-// envoy.filters.network.sni_cluster: the TCP proxy behind it uses the cluster that has the name of the requested server (SNI),
+// envoy.filters.network.sni_cluster: the TCP proxy after it uses the cluster that has the name of the requested server (SNI),
 // instead of its own. A listener filter has detected the name; without one, the TCP proxy uses its own cluster.
 
 import type { SniCluster } from '../../../../config/generated/api.js';

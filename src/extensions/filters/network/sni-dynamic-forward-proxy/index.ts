@@ -1,4 +1,4 @@
-// envoy.filters.network.sni_dynamic_forward_proxy: the dynamic forward proxy behind the TCP proxy connects to the name of the requested
+// envoy.filters.network.sni_dynamic_forward_proxy: the dynamic forward proxy after the TCP proxy connects to the name of the requested
 // server (SNI), which a listener filter has detected. The TCP proxy waits until the name is resolved.
 
 import type { SniDynamicForwardProxyFilterConfig } from '../../../../config/generated/api.js';

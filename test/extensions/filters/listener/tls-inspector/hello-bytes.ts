@@ -62,7 +62,7 @@ export function integers(...values: number[]): Buffer {
   return Buffer.from(values.flatMap((value) => [value >> 8, value & 255]));
 }
 
-/** Returns the parts behind their length, which has `size` bytes. */
+/** Returns the parts after their length, which has `size` bytes. */
 export function vector(size: number, ...parts: readonly Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   const length = Buffer.alloc(size);

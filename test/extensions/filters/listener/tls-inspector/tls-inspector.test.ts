@@ -59,8 +59,8 @@ t.test('other protocols are no TLS, as soon as that is certain', async (t) => {
     'another message': records(Buffer.concat([Buffer.of(2), helloMessage().subarray(1)])),
     'a message that is too long': records(Buffer.from([1, 0, 0x40, 1])),
     'a record that is too long': Buffer.of(22, 3, 1, 0x41, 0x41),
-    'data behind the message': records(Buffer.concat([helloMessage(), Buffer.of(1)])),
-    'data behind the message, in two records': records(Buffer.concat([helloMessage(), Buffer.of(1)]), 40),
+    'data after the message': records(Buffer.concat([helloMessage(), Buffer.of(1)])),
+    'data after the message, in two records': records(Buffer.concat([helloMessage(), Buffer.of(1)]), 40),
     'many empty records': Buffer.concat([
       ...Array<Buffer>(33).fill(Buffer.of(22, 3, 1, 0, 0)),
       records(helloMessage()),
@@ -96,7 +96,7 @@ t.test('a malformed hello is no TLS', async (t) => {
   const cases: Record<string, Buffer> = {
     'an empty one': withBody(Buffer.alloc(0)),
     'one that ends early': withBody(body.subarray(0, -1)),
-    'a byte behind the extensions': withBody(Buffer.concat([body, Buffer.of(0)])),
+    'a byte after the extensions': withBody(Buffer.concat([body, Buffer.of(0)])),
     'a long session ID': records(helloMessage({ sessionId: Buffer.alloc(33) })),
     'no cipher suite': records(helloMessage({ ciphers: [] })),
     'no compression method': records(helloMessage({ compression: Buffer.alloc(0) })),
@@ -109,7 +109,7 @@ t.test('a malformed hello is no TLS', async (t) => {
     'a server name of another type': named(vector(2, Buffer.of(1), vector(2, Buffer.from('a')))),
     'a server name with a zero byte': named(vector(2, Buffer.of(0), vector(2, Buffer.from('a\0b')))),
     'a long server name': named(vector(2, Buffer.of(0), vector(2, Buffer.alloc(256, 'a')))),
-    'a server name behind the list': named(
+    'a server name after the list': named(
       Buffer.concat([vector(2, Buffer.of(0), vector(2, Buffer.from('a'))), Buffer.of(0)]),
     ),
     'an empty encrypted hello': records(helloMessage({ extensions: [[0xfe0d, Buffer.alloc(0)]] })),
