@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Writes the code caches of the bundled program to dist/code-cache: starts it under baton-restarter, lets it serve a few requests and
 // ends it. `npm run build` and the installation of the package run this, because a cache is of use only to the version of Node that
-// wrote it. Without dist/baton it does nothing. A failure is reported and is no error: the program runs without caches.
+// wrote it. Without dist/baton it does nothing. A failure is reported and is not an error: the program runs without caches.
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';

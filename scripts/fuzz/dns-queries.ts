@@ -41,7 +41,7 @@ const TABLE = JSON.stringify({
   ],
 });
 
-/** Throws a Finding when a query makes the parser throw, or gets a response that is no response to it. Returns a summary. */
+/** Throws a Finding when a query makes the parser throw, or gets a response that is not a response to it. Returns a summary. */
 export async function fuzzDnsQueries(_scope: Scope, random: Random, durationMs: number): Promise<string> {
   const seeds = [
     query('www.example.com', 1),

@@ -92,7 +92,7 @@ function isLimitAnswer(message: Buffer): boolean {
   checkFields([...answer.toClient, ...answer.toHost], message);
   for (const { limit, remaining, resetSeconds } of answer.statuses)
     if (![remaining, resetSeconds, limit?.requests ?? 0, limit?.seconds ?? 0].every(Number.isFinite))
-      throw new Finding(`the answer ${message.toString('hex')} has a limit that is no number`);
+      throw new Finding(`the answer ${message.toString('hex')} has a limit that is not a number`);
   return true;
 }
 

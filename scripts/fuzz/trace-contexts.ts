@@ -111,7 +111,7 @@ function checkB3(head: HeaderBlock): boolean {
 function checkSw8(head: HeaderBlock): boolean {
   const read = readSw8(head);
   if (typeof read !== 'object') return false;
-  if (!(read.spanId >= 0 && read.spanId < 2 ** 31)) throw new Error(`the number ${read.spanId} is no int32`);
+  if (!(read.spanId >= 0 && read.spanId < 2 ** 31)) throw new Error(`the number ${read.spanId} is not an int32`);
   writeSw8(head, read);
   same(read, readSw8(head));
   return true;

@@ -16,7 +16,7 @@ const INVALID = -1;
 const MAX_DIGITS = 9;
 const UNKNOWN = 2;
 
-/** Returns the status in the field `key`, which may be one that gRPC does not define; -1 if it is no number, undefined if there is none. */
+/** Returns the status in the field `key`, which may be one that gRPC does not define; -1 if it is not a number, undefined if there is none. */
 export function grpcStatusIn(head: StatusHead, key: HeaderKey): number | undefined {
   const index = head.findValue(key);
   if (index < 0) return undefined;

@@ -7,6 +7,6 @@ import { type HeaderKey, isFieldName, headerKey as keyOf } from '../common/text/
  * `:path`.
  */
 export function headerKey(name: string): HeaderKey {
-  if (!isFieldName(name)) throw new TypeError(`${JSON.stringify(name)} is no name of a header field`);
+  if (!isFieldName(name)) throw new TypeError(`${JSON.stringify(name)} is not a valid header name`);
   return keyOf(name);
 }

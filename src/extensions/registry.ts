@@ -83,7 +83,7 @@ export class ExtensionRegistry implements ExtensionFinder, LoadBalancingPolicies
 
   policyNamed(name: string): LoadBalancingPolicyExtension {
     const policy = this.#policies.get(name);
-    if (policy === undefined) throw new Error(`'${name}' is no load-balancing policy of this build`);
+    if (policy === undefined) throw new Error(`'${name}' is not a load-balancing policy of this build`);
     return policy;
   }
 

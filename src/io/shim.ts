@@ -581,7 +581,7 @@ export interface NativeShim {
   /** Makes a context without certificates, whose handshakes fail with CONTEXT_NOT_READY. Returns its number. */
   reserveTlsContext(isServer: boolean): number;
   /**
-   * Puts the context `by` in place of `context`, for handshakes that begin later on any thread. `by` is no number any more. Connections keep
+   * Puts the context `by` in place of `context`, for handshakes that begin later on any thread. `by` becomes unknown. Connections keep
    * the replaced context until they end.
    */
   replaceTlsContext(context: number, by: number): void;

@@ -9,7 +9,7 @@ import type { Options } from './options.js';
 import { RunningEpochs } from './running-epochs.js';
 import type { ServiceManager } from './service-manager.js';
 
-/** Logged characters of a message from a process that is no child. */
+/** Logged characters of a message from a process that is not a child. */
 const MAX_NAMES_LOGGED = 200;
 /** Such messages that are logged at a time. */
 const MAX_FOREIGN_LOGGED = 5;

@@ -422,7 +422,8 @@ function tracksRemaining(breakers: CircuitBreakers | undefined, priority: 'DEFAU
 function loadBalancerOf(cluster: Cluster, policies: LoadBalancingPolicies): LoadBalancerSpec {
   const config = policyMessage(cluster, (typeUrl) => policies.policyOf(typeUrl) !== undefined);
   const policy = policies.policyOf(config['@type']);
-  if (policy === undefined) throw new Error(`cluster ${cluster.name}: ${config['@type']} is no load-balancing policy`);
+  if (policy === undefined)
+    throw new Error(`cluster ${cluster.name}: ${config['@type']} is not a load-balancing policy`);
   return callExtension('settings', policy.name, () => loadBalancerSpec(policy, config));
 }
 

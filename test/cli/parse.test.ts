@@ -112,7 +112,7 @@ t.test('each mistake is refused with a line that names the option and the remedy
   }
 });
 
-t.test('an argument that is no option is the configuration file', async (t) => {
+t.test('an argument that is not an option is the configuration file', async (t) => {
   const given = { given: ['config-path'] };
   t.match(accepted(['my.yaml']).options, { configPath: 'my.yaml', ...given });
   t.match(accepted(['-']).options, { configPath: '-', ...given });

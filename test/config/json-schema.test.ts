@@ -133,7 +133,7 @@ t.test('fields that the table refuses or lacks are not properties', async (t) =>
       if (!isOpen) missing++;
     }
   }
-  t.ok(missing > 100, `${missing} fields are no properties`);
+  t.ok(missing > 100, `${missing} fields are not properties`);
 });
 
 t.test('examples refer to the path of the schema after a build', async (t) => {

@@ -116,7 +116,7 @@ t.test('exactly the files of killed epochs are removed', async (t) => {
   t.same(
     readdirSync(directory).sort(),
     ['child_0', 'child_2', 'parent_0', 'parent_10', 'parent_2', 'parent_3'].map((name) => `restart_${name}`),
-    'what is bound, what is no socket, and what belongs to another base ID stays',
+    'what is bound, what is not a socket, and what belongs to another base ID stays',
   );
   shim.closeDescriptor(sockets.get('parent_2')!);
   meeting.close();

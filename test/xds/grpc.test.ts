@@ -218,7 +218,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     const seen = subscriber.subscribe({ source: { api_config_source: api } as ConfigSource, type: 'cluster' });
     await plane.waitForAck('cluster');
 
-    plane.sendBytes('cluster', Buffer.from('\xff\xff\xff this is no message', 'latin1'));
+    plane.sendBytes('cluster', Buffer.from('\xff\xff\xff this is not a message', 'latin1'));
     await plane.waitFor('a stream after garbage', ({ stream }) => stream === 1);
     await subscriber.waitForStat('cluster.update_failure', 1);
 
@@ -316,7 +316,7 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
         [1, []],
         [0, ['l']],
       ],
-      'a heartbeat is no update',
+      'a heartbeat is not an update',
     );
     plane.set('listener', [{ name: 'l' }]);
     await plane.waitForAck('listener');

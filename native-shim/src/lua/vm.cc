@@ -265,7 +265,7 @@ Outcome LuaVm::continueRun(lua_State* coroutine, int arguments) {
 }
 
 void LuaVm::release(int coroutine) {
-  // This is no protected call: an error would end the process.
+  // This is not a protected call: an error would end the process.
   isReleasing_ = true;
   luaL_unref(state_, LUA_REGISTRYINDEX, coroutine);
   isReleasing_ = false;

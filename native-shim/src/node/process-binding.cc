@@ -53,7 +53,7 @@ napi_value releasePages(napi_env env, napi_callback_info info) {
     return nullptr;
   }
   if (static_cast<size_t>(offset) + static_cast<size_t>(length) > size) {
-    napi_throw_range_error(env, nullptr, "the pages are no part of the memory");
+    napi_throw_range_error(env, nullptr, "the pages are not part of the memory");
     return nullptr;
   }
   const int error = baton::releasePages(static_cast<uint8_t*>(bytes) + offset, static_cast<size_t>(length));

@@ -34,9 +34,9 @@ function callOf(entry: unknown, index: number): CoalescedCall {
   if (typeof entry !== 'object' || entry === null) throw wrong('is neither a name nor an object');
   const { command, param, max_length: maxLength } = entry as Record<string, unknown>;
   if (typeof command !== 'string') throw wrong("has no 'command'");
-  if (param !== undefined && typeof param !== 'string') throw wrong("has a 'param' that is no text");
+  if (param !== undefined && typeof param !== 'string') throw wrong("has a 'param' that is not text");
   if (maxLength !== undefined && !(Number.isSafeInteger(maxLength) && (maxLength as number) > 0))
-    throw wrong("has a 'max_length' that is no positive integer");
+    throw wrong("has a 'max_length' that is not a positive integer");
   return checked({ name: command, parameter: param || undefined, maxLength: maxLength as number | undefined }, wrong);
 }
 

@@ -209,7 +209,7 @@ function linkAt(path: string): string | undefined {
   try {
     return lstatSync(path).isSymbolicLink() ? readlinkSync(path) : undefined;
   } catch {
-    // A missing file is no link.
+    // A missing file is not a link.
     return undefined;
   }
 }

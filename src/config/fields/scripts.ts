@@ -108,7 +108,7 @@ function scriptOf(value: unknown): Pick<NamedScript, 'module' | 'kind' | 'config
   return undefined;
 }
 
-/** Returns undefined for what is no message of a known type: the configuration may not have been checked. */
+/** Returns undefined for what is not a message of a known type: the configuration may not have been checked. */
 function anyOf(value: unknown): Any | undefined {
   const hasType = typeof (value as { readonly '@type'?: unknown } | null | undefined)?.['@type'] === 'string';
   return hasType ? (value as Any) : undefined;

@@ -50,7 +50,7 @@ export function choices(type: EnumType): string {
   return names.length > 12 ? `${names.slice(0, 12).join(', ')}, …` : names.join(', ');
 }
 
-/** Reads a duration in message form, `{ seconds: 1, nanos: 5 }`; undefined if the parts are no duration. */
+/** Reads a duration in message form, `{ seconds: 1, nanos: 5 }`; undefined if the parts are not a duration. */
 function durationText(parts: { readonly seconds?: unknown; readonly nanos?: unknown }): string | undefined {
   const [seconds, nanos] = [parts.seconds ?? 0, parts.nanos ?? 0].map((part) => Number(wholeNumber(part) ?? -1n));
   if (seconds! < 0 || seconds! > MAX_DURATION_S || nanos! < 0 || nanos! >= 1e9) return undefined;

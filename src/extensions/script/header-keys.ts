@@ -7,7 +7,7 @@ const MAX_KEYS = 1024;
 
 const keys = new Map<string, HeaderKey>();
 
-/** Returns the key. Throws a TypeError if it is no name of a field. */
+/** Returns the key. Throws a TypeError if it is not a valid header name. */
 export function keyOf(name: string): HeaderKey {
   const known = keys.get(name);
   if (known !== undefined) return known;

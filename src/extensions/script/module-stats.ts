@@ -43,7 +43,8 @@ export class ModuleStats implements Stats {
   }
 
   #add<H extends Handle>(name: string, create: () => H): H {
-    if (!/^[\w.-]+$/.test(name)) throw new TypeError(`'${name}' is no name of a stat: use letters, digits, _, . and -`);
+    if (!/^[\w.-]+$/.test(name))
+      throw new TypeError(`'${name}' is not a valid stat name: use letters, digits, _, . and -`);
     if (this.#reserved.includes(name)) throw new TypeError(`the stat '${name}' is Baton's own`);
     if (this.#handles.size >= MAX_NAMES) throw new RangeError(`a module has at most ${MAX_NAMES} stats`);
     const handle = create();

@@ -46,7 +46,7 @@ export function setCustomTags(span: Span, tags: readonly CompiledTag[], info: St
   }
 }
 
-/** Returns the value of the tag's type; a text that is no such value stays a text. */
+/** Returns the value of the tag's type; a text that is not such a value stays a text. */
 function typed(text: string, type: CustomTag['value_type']): TagValue {
   switch (type) {
     case 'INT':

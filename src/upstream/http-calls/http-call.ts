@@ -131,7 +131,9 @@ function failureText(failure: CallFailure, detail: string): string {
     case CallFailure.Timeout:
       return 'it does not answer in time';
     case CallFailure.Invalid:
-      return detail === '' ? 'it has closed the connection amid its answer' : `its answer is no valid HTTP (${detail})`;
+      return detail === ''
+        ? 'it has closed the connection amid its answer'
+        : `its answer is not valid HTTP (${detail})`;
     case CallFailure.ConnectionEnded:
     case CallFailure.StreamReset:
     case CallFailure.Refused:

@@ -180,7 +180,7 @@ besideEnvoy('RBAC allows connections by their requested server name', async (t, 
   }
 });
 
-besideEnvoy('what is no hello is served as plain bytes, or refused on request', async (t, program) => {
+besideEnvoy('what is not a hello is served as plain bytes, or refused on request', async (t, program) => {
   const strict = { close_connection_on_client_hello_parsing_errors: true, max_client_hello_size: 256 };
   const baton = await start(
     t,

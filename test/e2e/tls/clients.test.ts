@@ -85,7 +85,7 @@ besideEnvoy('a client that can verify both gets the ECDSA certificate', async (t
   t.equal(old.socket.getPeerCertificate().serialNumber, rsa.x509.serialNumber.toUpperCase());
 });
 
-besideEnvoy('ALPN: the order of the server decides, and no common protocol is no error', async (t, program) => {
+besideEnvoy('ALPN: the order of the server decides, and no common protocol is not an error', async (t, program) => {
   const { port } = await startHttps(t, program, serverTls([server], { alpn_protocols: ['http/1.1', 'other'] }));
   for (const [offered, selected] of [
     [['other', 'http/1.1'], 'http/1.1'],

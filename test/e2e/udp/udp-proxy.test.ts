@@ -306,7 +306,7 @@ t.test('configurations that cannot work are refused', async (t) => {
       /1 filter chain\(s\) specified for connection-less UDP listener/,
     ],
     [udpListener('u', [inspector]), /Didn't find a registered implementation for 'tls'/],
-    [udpListener('u', [udpProxy('up', input('ServerNameInput'))]), /ServerNameInput' is no input of datagrams/],
+    [udpListener('u', [udpProxy('up', input('ServerNameInput'))]), /ServerNameInput' is not an input of datagrams/],
     [udpListener('u', [route], { udp_listener_config: { quic_options: {} } }), /the OpenSSL of Node has no QUIC/],
     [
       udpListener('u', [

@@ -72,7 +72,7 @@ t.test('without a host in slow start, the load balancer is the usual one', async
   t.same([pick(), pick(), pick()], first, 'hosts take turns');
 });
 
-t.test('a window of 0 is no slow start', async (t) => {
+t.test('a window of 0 disables slow start', async (t) => {
   t.equal(slowStartSettings({ slow_start_window: '0s', min_weight_percent: { value: 5 } }), undefined);
   t.equal(slowStartSettings(undefined), undefined);
 });

@@ -346,7 +346,7 @@ const INVALID_REQUESTS: [string, [string, string][], string][] = [
   ['a space in a name', with_(['x y', 'a']), FIELD],
   ['an empty name', with_(['', 'a']), FIELD],
   ['a colon in a name', with_(['x:y', 'a']), FIELD],
-  ['a content-length that is no number', with_(['content-length', '+1']), FIELD],
+  ['a content-length that is not a number', with_(['content-length', '+1']), FIELD],
   ['two content-lengths', with_(['content-length', '0'], ['content-length', '0']), FIELD],
   ['a content-length without body', with_(['content-length', '1']), VIOLATION],
   ['CONNECT with a path', requestList('/', 'CONNECT'), VIOLATION],

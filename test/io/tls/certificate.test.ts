@@ -58,7 +58,7 @@ t.test('damaged certificates have other or no contents, and are read in bounded 
     for (let left = 1 + random.below(3); left > 0; left--) bytes[random.below(bytes.length)] = random.below(256);
     const facts = new Certificate(bytes.subarray(0, random.below(4) === 0 ? random.below(bytes.length) : bytes.length));
     if (keys.some((key) => /\\u00[01]/.test(JSON.stringify(facts[key])))) t.fail(bytes.toString('hex'));
-    if (typeof facts.subjectName.commonName !== 'string') t.fail('a name is no text');
+    if (typeof facts.subjectName.commonName !== 'string') t.fail('a name is not text');
     if (!(facts.validFromMs >= -1e14 && facts.validUntilMs <= 1e15)) t.fail('a time is invalid');
   }
   t.pass('none was thrown');

@@ -51,7 +51,7 @@ for (const config of [ANY, OUTSIDE]) {
   });
 }
 
-t.test('what is no address with port, or another text of it, is refused', async (t) => {
+t.test('what is not an address with port, or another text of it, is refused', async (t) => {
   const { clusters, hosts, request } = await start(ANY);
   const wrong = ['', 'a:80', '10.0.0.1', '/run/x.sock', '[::ffff:10.0.0.1]:80', '[0::1]:80', '10.0.0.1:080'];
   for (const key of wrong) request(key);

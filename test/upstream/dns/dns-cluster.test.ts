@@ -103,7 +103,7 @@ t.test('names are resolved at the refresh rate, and only changed lists are repor
   c.pass(1);
   t.same(c.asked(), ['a']);
   await c.answer('a', found('10.0.0.2 10.0.0.1', 60_000));
-  t.equal(c.lists.length, 1, 'another order is no change');
+  t.equal(c.lists.length, 1, 'another order is not a change');
   t.equal(c.counts['update_no_rebuild'], 1);
   c.pass(5000);
   await c.answer('a', found('10.0.0.2'));

@@ -52,7 +52,7 @@ t.test("priorities share the load as in Envoy's documentation", async (t) => {
 t.test('panic applies with too few healthy hosts overall and a priority below the threshold', async (t) => {
   t.same(loads([[10, 6]]).panic, [false]);
   t.same(loads([[10, 4]]).panic, [true]);
-  t.same(loads([[10, 1, 4]]).panic, [false], 'degraded ones are no unhealthy ones');
+  t.same(loads([[10, 1, 4]]).panic, [false], 'degraded ones are not unhealthy ones');
   t.same(loads([[10, 0]], 0), { healthy: [100], degraded: [0], panic: [false] });
   t.same(
     loads([

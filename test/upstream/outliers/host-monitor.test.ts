@@ -48,7 +48,7 @@ t.test('consecutive failures are counted by all threads together, and one of the
   t.same(counts(...ROWS), [0, 0, 0], 'a success sets it back');
   t.same(counts(...SUMS), [15, 1, 0, 0]);
   for (let i = 0; i < 5; i++) first.answered(600);
-  t.same(reports(), [], 'from 600 on a status is no failure');
+  t.same(reports(), [], 'from 600 on a status is not a failure');
 });
 
 t.test('gateway failures are also counted separately, and another failure resets their count', async (t) => {
@@ -65,7 +65,7 @@ t.test('without split errors, local-origin failures count as gateway failures', 
   first.timedOut();
   first.connected();
   first.failed();
-  t.same(reports(), ['consecutive_gateway_failure by 1'], 'a connection alone is no success');
+  t.same(reports(), ['consecutive_gateway_failure by 1'], 'a connection alone is not a success');
   t.same(
     [counts(...ROWS), counts(...SUMS)],
     [

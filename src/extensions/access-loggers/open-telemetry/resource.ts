@@ -40,7 +40,7 @@ export function requestEncoder(resource: Uint8Array): (records: readonly Uint8Ar
   };
 }
 
-/** As in Envoy, texts of the resource are no formats. */
+/** As in Envoy, texts of the resource are not formats. */
 function writePair(to: ProtobufWriter, field: number, key: string, value: AnyValue): void {
   const plain = plainValue(value);
   if (plain !== undefined) return writeAttribute(to, field, byteText(key), plain);

@@ -269,7 +269,7 @@ export class HpackEncoder {
 
 const HASH_FACTOR = 0x9e3779b1 | 0;
 const IDENTITY = Uint8Array.from({ length: 256 }, (_, byte) => byte);
-/** A kind that is no header ID. */
+/** A kind that is not a header ID. */
 const AUTHORITY = 1000;
 const AUTHORITY_LENGTH = ':authority'.length;
 

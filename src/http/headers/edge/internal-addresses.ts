@@ -1,6 +1,6 @@
 // Internal clients (HttpConnectionManager.internal_address_config), whose x-envoy-* headers are obeyed.
 //
-// As in Envoy since 1.33, no client is internal unless ranges are configured: in a multi-tenant network a private address is no proof.
+// As in Envoy since 1.33, no client is internal unless ranges are configured: in a multi-tenant network a private address is not proof.
 
 import { BatonError } from '../../../common/errors/errors.js';
 import type { HttpConnectionManager } from '../../../config/generated/api.js';

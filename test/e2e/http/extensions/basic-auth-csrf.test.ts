@@ -94,7 +94,7 @@ besideEnvoy('a request needs the name and the password of a user', async (t, pro
   t.equal((await lines(cases.length + 5))[cases.length], '200 via_upstream ann');
   const twice = `authorization: ${basic('ann:pw')}\r\n`.repeat(2);
   const { text } = await rawExchange(ports['main']!, `GET / HTTP/1.1\r\nhost: a\r\n${twice}connection: close\r\n\r\n`);
-  t.match(text, /^HTTP\/1.1 401 /, 'a field that comes twice is no credential');
+  t.match(text, /^HTTP\/1.1 401 /, 'a field that comes twice is not a credential');
   await baton.waitForStats({ 'http.main.basic_auth.allowed': 4, 'http.main.basic_auth.denied': cases.length + 2 });
   t.equal((await on('open', '/')).status, 200);
   t.equal((await on('open', '/', { 'x-auth': 'Bearer x' })).status, 200);

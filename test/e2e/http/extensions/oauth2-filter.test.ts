@@ -265,13 +265,13 @@ t.test('no token gets into a log', async (t) => {
     [{ body: { id_token: 'TOPSECRET' } }, 'No access token found in the token exchange response'],
     [
       { body: { access_token: 'TOPSECRET', expires_in: 'soon' } },
-      'Failed to parse oauth response body: expires_in is no whole number',
+      'Failed to parse oauth response body: expires_in is not a whole number',
     ],
     [
       { body: { access_token: 'TOPSECRET\n', expires_in: 9 } },
-      'Failed to parse oauth response body: access_token is no value of a field',
+      'Failed to parse oauth response body: access_token is not a valid header value',
     ],
-    [{ body: 'access_token=TOPSECRET' }, 'Failed to parse oauth response body: it is no JSON object'],
+    [{ body: 'access_token=TOPSECRET' }, 'Failed to parse oauth response body: it is not a JSON object'],
     [{ status: 201, body: { access_token: 'TOPSECRET' } }, 'Failed to get access token: response code: 201'],
     [
       { status: 400, body: { error: 'invalid_grant', error_description: 'used\n', id_token: 'TOPSECRET' } },

@@ -296,7 +296,7 @@ besideEnvoy('a matcher replaces policies beside it, and reads the request line',
   t.equal(await on('main', '/'), 403);
   t.equal(await on('main', '/open?a'), 200);
   t.equal(await on('main', '/', { host: 'open.test' }), 200);
-  t.match((await lines(3))[1], /"LOG".* -$/, 'the name of a policy is no action');
+  t.match((await lines(3))[1], /"LOG".* -$/, 'the name of a policy is not an action');
   await baton.waitForStats({ 'http.main.rbac.denied': 1, 'http.main.rbac.shadow_denied': 3 });
 });
 

@@ -41,7 +41,7 @@ const CASES: readonly {
   { what: 'an unknown hook', source: GOOD.replace('onRequest', 'onRequests'), error: "did you mean 'onRequest'?" },
   { what: 'no hook', source: GOOD.replace('onRequest() {}', ''), error: 'it has none of the hooks' },
   {
-    what: 'a hook that is no function',
+    what: 'a hook that is not a function',
     source: GOOD.replace('onRequest() {}', 'onRequest: 1'),
     error: 'onRequest must be a function',
   },

@@ -93,7 +93,7 @@ t.test('statuses from 600 on share a counter', async (t) => {
   await proxy.baton.waitForStat('cluster.host.upstream_rq_unknown', 1);
 });
 
-t.test('a body that waits for a connection is no flow control', async (t) => {
+t.test('a body that waits for a connection is not flow control', async (t) => {
   t.equal((await proxy.get('/closed', { method: 'POST', body: 'some' })).status, 503);
   t.equal((await proxy.get('/post', { method: 'POST', body: 'some' })).status, 200);
   t.equal(await proxy.baton.stat('http.main.downstream_flow_control_paused_reading_total'), 0);

@@ -54,9 +54,9 @@ t.test('a requirement needs its provider, and header names are names', async (t)
   };
   jwtAuthn.validate!(config as never, (path, message) => void reported.push(`${path}: ${message}`), false);
   t.match(reported, [
-    /^providers\["p"\]\.from_headers\[0\]\.name: "x token" is no name/,
-    /^providers\["p"\]\.claim_to_headers\[0\]\.header_name: ":path" is no name/,
-    /^providers\["p"\]\.forward_payload_header: "a b" is no name/,
+    /^providers\["p"\]\.from_headers\[0\]\.name: "x token" is not a valid header name/,
+    /^providers\["p"\]\.claim_to_headers\[0\]\.header_name: ":path" is not a valid header name/,
+    /^providers\["p"\]\.forward_payload_header: "a b" is not a valid header name/,
     "rules[0].requires.provider_and_audiences.provider_name: Required provider [''] is not configured.",
   ]);
 });

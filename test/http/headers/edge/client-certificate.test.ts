@@ -126,7 +126,7 @@ t.test('a header in JSON is continued in JSON, and text as text', async (t) => {
     t.equal(behind('[]x'), `[]x,${text}`);
     t.equal(behind('['), `[,${text}`);
     t.equal(behind(SENT), `${SENT},${text}`);
-    // Envoy writes a comma after the bracket, which is no JSON.
+    // Envoy writes a comma after the bracket, which is not JSON.
     t.equal(behind('[]'), `[${json}]`);
     t.equal(behind(''), format === 'JSON' ? `[${json}]` : text);
   }

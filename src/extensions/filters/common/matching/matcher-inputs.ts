@@ -70,7 +70,9 @@ export function compileInput(config: Any | undefined, where: string, isHttp: boo
   const name = config?.['@type'].replace(/^.*\//, '') ?? '';
   const create = Object.hasOwn(INPUTS, name) && (isHttp || name !== HTTP_ONLY) ? INPUTS[name] : undefined;
   if (create !== undefined) return create(config!, `${where}.typed_config`);
-  throw new BatonError('CONFIG_INVALID', `'${name}' is no input of this matcher`, { where: `${where}.typed_config` });
+  throw new BatonError('CONFIG_INVALID', `'${name}' is not an input of this matcher`, {
+    where: `${where}.typed_config`,
+  });
 }
 
 const PSEUDO_HEADERS: { readonly [name: string]: (headers: HeaderBlock) => string | undefined } = {

@@ -51,7 +51,7 @@ interface Accepted {
   readonly quality: number;
 }
 
-/** Elements with a quality that is no number are left out. */
+/** Elements with a quality that is not a number are left out. */
 function acceptedEncodings(text: string): Accepted[] {
   const found: Accepted[] = [];
   for (const element of text.split(',')) {

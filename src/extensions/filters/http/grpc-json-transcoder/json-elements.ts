@@ -123,7 +123,7 @@ export class JsonElements {
     this.#at = 0;
   }
 
-  /** Refuses a document that is no array. */
+  /** Refuses a document that is not an array. */
   #refuseDocument(code: number): void {
     const { error, isTruncated } = parseJson(this.#text);
     if (error !== undefined && !isTruncated) this.error = error;

@@ -25,7 +25,7 @@ const MAX_BYTES = 4096;
 export const ONE = '*';
 export const MANY = '**';
 
-/** Returns undefined for a text that is no template. */
+/** Returns undefined for a text that is not a template. */
 export function parsePathTemplate(text: string): PathTemplate | undefined {
   if (text.length > MAX_BYTES) return undefined;
   const parser = new TemplateParser(text);

@@ -10,7 +10,7 @@ import { unescapeText } from './unescape.js';
 export interface RequestCall {
   readonly bound: BoundMethod;
   readonly bindings: BindingTree;
-  /** Query parameters that are no fields, by name. */
+  /** Query parameters that are not fields, by name. */
   readonly unknown: ReadonlyMap<string, readonly string[]>;
 }
 

@@ -133,7 +133,7 @@ export class RequestTranslator {
     return framed(writer);
   }
 
-  /** Writes HttpBody.extensions with the parameters that are no fields. */
+  /** Writes HttpBody.extensions with the parameters that are not fields. */
   #writeUnknown(writer: WireWriter): void {
     writer.tag(3, 2);
     const any = writer.begin();

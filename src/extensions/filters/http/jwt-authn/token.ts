@@ -119,7 +119,7 @@ export function decoded(text: string): Buffer | undefined {
   return BASE64URL.test(text) && text.length % 4 !== 1 ? Buffer.from(text, 'base64url') : undefined;
 }
 
-/** Parses an object; undefined: the text is no valid JSON object, or is nested too deeply. */
+/** Parses an object; undefined: the text is not a valid JSON object, or is nested too deeply. */
 export function structOf(text: Buffer): Struct | undefined {
   try {
     const value: unknown = JSON.parse(text.toString());

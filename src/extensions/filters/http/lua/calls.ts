@@ -40,7 +40,7 @@ export interface CallOptions {
 const OPTIONS: Readonly<Record<string, keyof CallOptions | 'ignored'>> = {
   asynchronous: 'isAsynchronous',
   timeout_ms: 'timeoutMs',
-  // The calls of this build are no part of traces.
+  // The calls of this build are not part of traces.
   trace_sampled: 'ignored',
   return_duplicate_headers: 'returnsDuplicates',
   send_xff: 'sendsForwardedFor',
@@ -86,8 +86,8 @@ export class LuaCallRequest implements HttpCallRequest {
     const host = fieldValue(fields, ':authority') ?? fieldValue(fields, 'host');
     if (method === undefined || path === undefined || host === undefined)
       throw new LuaError(`http call headers must include ':path', ':method', and ':authority'`);
-    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(method)) throw new LuaError(`'${method}' is no method`);
-    if (!/^(?:\*|\/[\x21\x22\x24-\x7e\x80-\xff]*)$/.test(path)) throw new LuaError(`'${path}' is no path`);
+    if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(method)) throw new LuaError(`'${method}' is not a method`);
+    if (!/^(?:\*|\/[\x21\x22\x24-\x7e\x80-\xff]*)$/.test(path)) throw new LuaError(`'${path}' is not a path`);
     this.#method = method;
     this.#path = path;
     this.#host = checked(':authority', host);

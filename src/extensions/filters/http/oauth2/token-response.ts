@@ -21,15 +21,15 @@ export interface TokenFailure {
 /** @param defaultExpiresIn for a response without expires_in, in seconds; 0: none */
 export function parseTokens(body: Buffer, defaultExpiresIn: number): Tokens | TokenFailure {
   const json = structOf(body);
-  if (json === undefined) return unreadable('it is no JSON object');
+  if (json === undefined) return unreadable('it is not a JSON object');
   const access = textOf(json['access_token'] ?? json['accessToken']);
   const id = textOf(json['id_token'] ?? json['idToken']);
   const refresh = textOf(json['refresh_token'] ?? json['refreshToken']);
   const expires = secondsOf(json['expires_in'] ?? json['expiresIn']);
-  if (access === undefined) return unreadable('access_token is no value of a field');
-  if (id === undefined) return unreadable('id_token is no value of a field');
-  if (refresh === undefined) return unreadable('refresh_token is no value of a field');
-  if (expires === undefined) return unreadable('expires_in is no whole number');
+  if (access === undefined) return unreadable('access_token is not a valid header value');
+  if (id === undefined) return unreadable('id_token is not a valid header value');
+  if (refresh === undefined) return unreadable('refresh_token is not a valid header value');
+  if (expires === undefined) return unreadable('expires_in is not a whole number');
   if (access === null) return { reason: 'No access token found in the token exchange response', extra: '' };
   const expiresInSeconds = expires ?? defaultExpiresIn;
   if (expiresInSeconds <= 0) {

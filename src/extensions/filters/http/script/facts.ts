@@ -26,7 +26,7 @@ export class StreamMetadata implements Metadata {
   }
 
   set(namespace: string, values: Readonly<Record<string, unknown>>): void {
-    // A copy: logs print it later. Refuses what is no plain data.
+    // A copy: logs print it later. Refuses what is not plain data.
     this.#info.ownDynamicMetadata().merge(namespace, JSON.parse(JSON.stringify(values)) as Struct);
   }
 }

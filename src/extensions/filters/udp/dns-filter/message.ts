@@ -13,7 +13,7 @@ export const enum ResponseCode {
   NotImplemented = 4,
 }
 
-/** Why a message is no query. */
+/** Why a message is not a query. */
 export const enum QueryMistake {
   None = 0,
   /** It ends within its header. */

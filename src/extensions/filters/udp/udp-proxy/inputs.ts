@@ -24,5 +24,5 @@ function checkInput(input: { typed_config?: { '@type'?: string } } | undefined, 
   const url = input?.typed_config?.['@type'];
   const type = url?.replace(/^.*\//, '');
   if (type === undefined || INPUTS.has(type)) return;
-  report(`${path}.typed_config`, `'${type}' is no input of datagrams: use their addresses and ports`);
+  report(`${path}.typed_config`, `'${type}' is not an input of datagrams: use their addresses and ports`);
 }

@@ -185,7 +185,8 @@ export class LuaHeaders {
 
   #setField(name: string, value: string): void {
     const key = writable(name);
-    if (name === 'content-length' && !/^\d{1,15}$/.test(value)) throw new LuaError(`'${value}' is no content-length`);
+    if (name === 'content-length' && !/^\d{1,15}$/.test(value))
+      throw new LuaError(`'${value}' is not a content-length`);
     orLuaError(() => this.block.set(key, value));
   }
 
@@ -238,7 +239,7 @@ export const HEADERS: readonly LuaMethod[] = [
 
 export const HEADER_ITERATOR: readonly LuaMethod[] = [['next', '', HeaderIterator.prototype.next]];
 
-/** Returns undefined for what is no name of a field: no message has it. */
+/** Returns undefined for what is not a valid header name: no message has it. */
 function knownKey(name: string): HeaderKey | undefined {
   try {
     return keyOf(name);

@@ -29,7 +29,7 @@ export class LuaPublicKey {
 export class PublicKeys {
   readonly #keys = new Map<string, KeyObject>();
 
-  /** `der`: a SubjectPublicKeyInfo. The result holds nothing if it is no key. */
+  /** `der`: a SubjectPublicKeyInfo. The result holds nothing if it is not a key. */
   import(der: string): LuaPublicKey {
     if (this.#keys.has(der)) return new LuaPublicKey(der);
     try {

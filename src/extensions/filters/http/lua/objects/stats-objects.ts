@@ -52,7 +52,8 @@ export class LuaStatsObject {
     const known = this.#stats.get(name);
     if (known instanceof kind) return known;
     if (known !== undefined) throw new LuaError(`the stat '${name}' is of another kind`);
-    if (!/^[\w.-]+$/.test(name)) throw new LuaError(`'${name}' is no name of a stat: use letters, digits, _, . and -`);
+    if (!/^[\w.-]+$/.test(name))
+      throw new LuaError(`'${name}' is not a valid stat name: use letters, digits, _, . and -`);
     if (Object.hasOwn(LuaStats.at, name)) throw new LuaError(`the stat '${name}' is Baton's own`);
     if (this.#stats.size >= MAX_NAMES) throw new LuaError(`scripts have at most ${MAX_NAMES} stats`);
     const made = create();
