@@ -22,6 +22,7 @@ import { csrf } from './filters/http/csrf/index.js';
 import { decompressor } from './filters/http/decompressor/index.js';
 import { dynamicForwardProxy } from './filters/http/dynamic-forward-proxy/index.js';
 import { extAuthz } from './filters/http/ext-authz/index.js';
+import { extProc } from './filters/http/ext-proc/index.js';
 import { fault } from './filters/http/fault/index.js';
 import { grpcHttp1Bridge } from './filters/http/grpc-http1-bridge/index.js';
 import { grpcHttp1ReverseBridge } from './filters/http/grpc-http1-reverse-bridge/index.js';
@@ -110,6 +111,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   decompressor,
   dynamicForwardProxy,
   extAuthz,
+  extProc,
   fault,
   grpcHttp1Bridge,
   grpcHttp1ReverseBridge,

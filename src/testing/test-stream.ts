@@ -282,6 +282,14 @@ export class TestStream implements FilterHost {
     this.#guard(() => this.#encode?.inject(filter, bytes));
   }
 
+  passRequestHead(filter: HttpFilter): void {
+    this.#guard(() => this.#decode.passHead(filter));
+  }
+
+  passResponseHead(filter: HttpFilter): void {
+    this.#guard(() => this.#encode?.passHead(filter));
+  }
+
   addRequestTrailers(filter: HttpFilter): HeaderBlock | undefined {
     return this.#decode.addTrailers(filter);
   }
@@ -341,10 +349,14 @@ export class TestStream implements FilterHost {
   }
 
   continueWithNewRoute(filter: HttpFilter): void {
+    if (this.chooseRouteAgain()) this.continueDecoding(filter);
+  }
+
+  chooseRouteAgain(): boolean {
     const { request = {} } = this.#test;
     this.#route = this.#findRoute(request);
     this.#cluster = this.#route?.cluster ?? 'host';
-    this.continueDecoding(filter);
+    return true;
   }
 
   sendLocalReply({ body, details, editHeaders, status }: LocalReply): void {

@@ -29,6 +29,8 @@ const NOT_READ: { readonly [field: string]: string } = {
   'envoy.config.core.v3.Node.dynamic_parameters': 'the node is sent to management servers unchanged',
 };
 
+const PROCESSOR = 'part of messages of external processors';
+
 /** Names of the API that src reads or writes and no configuration can set, with the reason. */
 const NOT_CONFIGURED: { readonly [name: string]: string } = {
   rate_limited: 'a stat of network filters',
@@ -42,6 +44,18 @@ const NOT_CONFIGURED: { readonly [name: string]: string } = {
   limit_remaining: 'part of answers of rate limit services',
   overall_code: 'part of answers of rate limit services',
   raw_body: 'part of answers of rate limit services',
+  response_headers: PROCESSOR,
+  response_trailers: PROCESSOR,
+  request_trailers: PROCESSOR,
+  clear_body: PROCESSOR,
+  streamed_response: PROCESSOR,
+  header_mutation: PROCESSOR,
+  body_mutation: PROCESSOR,
+  set_headers: PROCESSOR,
+  remove_headers: PROCESSOR,
+  request_body: PROCESSOR,
+  immediate_response: PROCESSOR,
+  override_message_timeout: PROCESSOR,
   denied_response: 'part of answers of authorization services',
   error_response: 'part of answers of authorization services',
   headers_to_remove: 'part of answers of authorization services',

@@ -8,7 +8,6 @@ const LIMIT_MEMORY = 'leave it out, and limit the memory of the process with a c
 export const SUBSTITUTES: Readonly<Record<string, string>> = {
   'access_loggers.fluentd': AGENTS_SEND,
   'filters.http.dynamic_modules': WRITE_ONE,
-  'filters.http.ext_proc': WRITE_ONE,
   'filters.http.gzip': 'envoy.filters.http.compressor compresses responses',
   'filters.http.wasm': WRITE_ONE,
   'resource_monitors.cgroup_memory': LIMIT_MEMORY,

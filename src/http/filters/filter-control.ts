@@ -25,6 +25,8 @@ export interface FilterHost {
   dropResponseBytes(filter: HttpFilter): void;
   passRequestBytes(filter: HttpFilter, bytes: Uint8Array): void;
   passResponseBytes(filter: HttpFilter, bytes: Uint8Array): void;
+  passRequestHead(filter: HttpFilter): void;
+  passResponseHead(filter: HttpFilter): void;
   addRequestTrailers(filter: HttpFilter): HeaderBlock | undefined;
   addResponseTrailers(filter: HttpFilter): HeaderBlock | undefined;
   setRequestBufferLimit(bytes: number): void;
@@ -40,6 +42,7 @@ export interface FilterHost {
   missingHost(): MissingHost | undefined;
   /** `place`: index of the filter in the configured chain. */
   continueWithNewRoute(filter: HttpFilter, place: number): void;
+  chooseRouteAgain(filter: HttpFilter, place: number): boolean;
   sendLocalReply(reply: LocalReply): void;
 }
 
@@ -134,6 +137,14 @@ export class FilterControl implements StreamControl {
     if (this.#filter !== undefined) this.#host!.passResponseBytes(this.#filter, bytes);
   }
 
+  passRequestHead(): void {
+    if (this.#filter !== undefined) this.#host!.passRequestHead(this.#filter);
+  }
+
+  passResponseHead(): void {
+    if (this.#filter !== undefined) this.#host!.passResponseHead(this.#filter);
+  }
+
   addRequestTrailers(): HeaderBlock | undefined {
     return this.#filter && this.#host!.addRequestTrailers(this.#filter);
   }
@@ -192,6 +203,10 @@ export class FilterControl implements StreamControl {
 
   continueWithNewRoute(): void {
     if (this.#filter !== undefined) this.#host!.continueWithNewRoute(this.#filter, this.#place);
+  }
+
+  chooseRouteAgain(): boolean {
+    return this.#filter !== undefined && this.#host!.chooseRouteAgain(this.#filter, this.#place);
   }
 
   sendLocalReply(reply: LocalReply): void {

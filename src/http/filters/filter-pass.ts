@@ -146,6 +146,15 @@ export abstract class FilterPass {
     }
   }
 
+  /** Passes the head that `filter` holds back on, and goes on holding the rest. A no-op in its callbacks and when it holds no head. */
+  passHead(filter: HttpFilter): void {
+    const index = this.#filters.indexOf(filter);
+    const hold = this.#holds[index];
+    if (index === this.#running || hold?.headers !== true) return;
+    hold.headers = false;
+    this.#headersFrom(index + 1, false);
+  }
+
   /** Returns a copy of the body that `filter` holds back. */
   copyHeld(filter: HttpFilter): Buffer {
     const body = this.#holds[this.#filters.indexOf(filter)]?.body;

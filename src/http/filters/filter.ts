@@ -74,6 +74,12 @@ export interface StreamControl {
   passRequestBytes(bytes: Uint8Array): void;
   passResponseBytes(bytes: Uint8Array): void;
   /**
+   * Pass the head on to the filters after this one, and go on holding the rest back. Valid outside the filter's callbacks, while it holds the
+   * head; a no-op at other times.
+   */
+  passRequestHead(): void;
+  passResponseHead(): void;
+  /**
    * Return an empty trailer block for a message that ends without trailers. Valid in the callback that has `endStream`, or while the filter
    * holds the end back. The filters after this one see the block like received trailers. In HTTP/1.1 it reaches the peer if the body is
    * chunked. Return undefined at other times, and when memory is short: the request is then answered with 503. Received trailers can be
@@ -110,6 +116,11 @@ export interface StreamControl {
    * filter has passed the head on; a no-op at other times.
    */
   continueWithNewRoute(): void;
+  /**
+   * Does the same without continuing: the filter goes on holding the request. Returns false when the request got a local reply, because the
+   * new route does not allow its upgrade, and when nothing was done.
+   */
+  chooseRouteAgain(): boolean;
   /**
    * Ends the request with a local reply. The reply passes the filters in the response direction; if they are already processing a response,
    * it replaces that response and bypasses them. If the head of a response has been sent to the client, that response is cut off.

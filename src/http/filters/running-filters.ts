@@ -40,9 +40,11 @@ export abstract class RunningFilters implements FilterHost {
   /** Begins a turn of the worker. Filters may call at any time, also from a timer or promise of Node. */
   abstract beginTurn(): void;
   abstract continueDecoding(filter: HttpFilter): void;
+  abstract passRequestHead(filter: HttpFilter): void;
   abstract setCluster(cluster: ClusterReferenceLike): boolean;
   abstract missingHost(): MissingHost | undefined;
   abstract continueWithNewRoute(filter: HttpFilter, place: number): void;
+  abstract chooseRouteAgain(filter: HttpFilter, place: number): boolean;
   /** Logs an exception that does not affect the exchange. */
   protected abstract report(error: unknown, what: string): void;
   /** Called when the first filter pauses the body of a message, and when the last one resumes it. */
@@ -128,6 +130,15 @@ export abstract class RunningFilters implements FilterHost {
     this.beginTurn();
     try {
       this.encode?.inject(filter, bytes);
+    } catch (error) {
+      this.#exchange.fault(error);
+    }
+  }
+
+  passResponseHead(filter: HttpFilter): void {
+    this.beginTurn();
+    try {
+      this.encode?.passHead(filter);
     } catch (error) {
       this.#exchange.fault(error);
     }

@@ -106,6 +106,18 @@ export class StreamFilters extends RunningFilters {
     }
   }
 
+  passRequestHead(filter: HttpFilter): void {
+    this.beginTurn();
+    this.#flow.beginRelease();
+    try {
+      this.decode?.passHead(filter);
+    } catch (error) {
+      this.#stream.fault(error);
+    } finally {
+      this.#flow.endRelease();
+    }
+  }
+
   protected pauseRequestBody(): void {
     // Not flow control: as in Envoy, what a filter waits for is no reason to count.
     this.#flow.pause(PAUSED_BY_FILTERS, false);
@@ -132,16 +144,21 @@ export class StreamFilters extends RunningFilters {
   }
 
   continueWithNewRoute(filter: HttpFilter, place: number): void {
-    if (this.decode?.canReplaceRoute(filter) !== true) return;
+    if (this.chooseRouteAgain(filter, place)) this.continueDecoding(filter);
+  }
+
+  chooseRouteAgain(filter: HttpFilter, place: number): boolean {
+    if (this.decode?.canReplaceRoute(filter) !== true) return false;
     this.beginTurn();
     try {
-      if (!this.#stream.findNewRoute()) return;
+      if (!this.#stream.findNewRoute()) return false;
       this.destroyFrom(this.filters.indexOf(filter) + 1);
       this.#create(place + 1);
       this.encode = this.#newEncodePass();
-      this.continueDecoding(filter);
+      return true;
     } catch (error) {
       this.#stream.fault(error);
+      return false;
     }
   }
 

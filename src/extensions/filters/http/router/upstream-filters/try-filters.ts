@@ -307,6 +307,13 @@ export class TryFilters extends RunningFilters implements RequestPool, PoolReque
     this.#stream.resumeRequest(Pause.Release);
   }
 
+  passRequestHead(filter: HttpFilter): void {
+    this.beginTurn();
+    this.#stream.pauseRequest(Pause.Release, false);
+    this.#guard(() => this.decode?.passHead(filter));
+    this.#stream.resumeRequest(Pause.Release);
+  }
+
   /** The cluster is chosen. */
   setCluster(): boolean {
     return false;
@@ -319,6 +326,10 @@ export class TryFilters extends RunningFilters implements RequestPool, PoolReque
   /** The route stays. */
   continueWithNewRoute(filter: HttpFilter): void {
     this.continueDecoding(filter);
+  }
+
+  chooseRouteAgain(): boolean {
+    return false;
   }
 
   protected report(error: unknown, what: string): void {

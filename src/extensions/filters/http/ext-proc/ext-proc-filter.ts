@@ -1,0 +1,339 @@
+// The ext_proc filter of one request.
+
+import type { Struct } from '../../../../config/generated/api.js';
+import { filledStruct } from '../../../messages/proto-struct.js';
+import {
+  type DataStatus,
+  getLogger,
+  type HeaderBlock,
+  type HeadersStatus,
+  type HttpFilter,
+  messageOf,
+  type StreamControl,
+} from '../../../sdk.js';
+import { type Answer, type CommonResponse, decodeAnswer, type ImmediateResponse } from './answer.js';
+import { CallRecord, type Effect } from './call-record.js';
+import { type MessageOwner, type Mistake, Opened, ProcessedMessage, Status } from './message.js';
+import type { ProcessorEvents, ProcessorStream } from './processor-stream.js';
+import { finishQuestion, type Part } from './question.js';
+import { RouteAction, type Rules } from './rules.js';
+import { RequestSide, ResponseSide } from './side.js';
+import { ExtProcStats } from './stats.js';
+
+const logger = getLogger('ext_proc');
+const { at } = ExtProcStats;
+const GATEWAY_TIMEOUT = 504;
+const MAX_STATUS = 999;
+
+export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents {
+  readonly rules: Rules;
+  readonly #stream: StreamControl;
+  readonly #record: CallRecord;
+  readonly #request: ProcessedMessage;
+  readonly #response: ProcessedMessage;
+  #processor: ProcessorStream | undefined;
+  #isComplete = false;
+  /** The client has got an answer of the filter. */
+  #hasReplied = false;
+  #isFirstQuestion = true;
+  /** Messages that hold back answers. */
+  #holding = 0;
+
+  constructor(stream: StreamControl, rules: Rules) {
+    this.rules = rules;
+    this.#stream = stream;
+    this.#record = new CallRecord(rules.cluster);
+    this.#request = new ProcessedMessage(this, new RequestSide(stream, rules.bufferLimit), rules.mode.request);
+    this.#response = new ProcessedMessage(this, new ResponseSide(stream, rules.bufferLimit), rules.mode.response);
+    stream.info.ownFilterState().set(rules.stateKey, this.#record);
+  }
+
+  // ── HttpFilter ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  decodeHeaders(headers: HeaderBlock, endStream: boolean): HeadersStatus {
+    return this.#request.headers(headers, endStream);
+  }
+
+  decodeData(offset: number, length: number, endStream: boolean): DataStatus {
+    return this.#request.data(offset, length, endStream);
+  }
+
+  decodeTrailers(trailers: HeaderBlock): HeadersStatus {
+    return this.#request.trailers(trailers);
+  }
+
+  encodeHeaders(headers: HeaderBlock, endStream: boolean): HeadersStatus {
+    return this.#response.headers(headers, endStream);
+  }
+
+  encodeData(offset: number, length: number, endStream: boolean): DataStatus {
+    return this.#response.data(offset, length, endStream);
+  }
+
+  encodeTrailers(trailers: HeaderBlock): HeadersStatus {
+    return this.#response.trailers(trailers);
+  }
+
+  onRequestBlocked(): void {
+    this.#request.blocked(true);
+  }
+
+  onRequestDrained(): void {
+    this.#request.blocked(false);
+  }
+
+  onResponseBlocked(): void {
+    this.#response.blocked(true);
+  }
+
+  onResponseDrained(): void {
+    this.#response.blocked(false);
+  }
+
+  onDestroy(): void {
+    this.#end(Status.Aborted);
+  }
+
+  // ── MessageOwner ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  get isComplete(): boolean {
+    return this.#isComplete;
+  }
+
+  open(): Opened {
+    if (this.#isComplete) return this.#hasReplied ? Opened.Failed : Opened.Skipped;
+    if (this.#processor !== undefined) return Opened.Yes;
+    this.#processor = this.rules.start(this.#stream.info, this.#record, this);
+    // An event of the call may have ended the processing.
+    if (this.#processor === undefined) return this.#hasReplied ? Opened.Failed : Opened.Skipped;
+    this.rules.stats.increment(at.streams_started);
+    return Opened.Yes;
+  }
+
+  ask(): void {
+    const { mode, question, stats } = this.rules;
+    const protocol = this.#isFirstQuestion ? { request: mode.request.body, response: mode.response.body } : undefined;
+    this.#isFirstQuestion = false;
+    stats.increment(at.stream_msgs_sent);
+    this.#processor!.send(finishQuestion(question, this.#stream.info, protocol));
+  }
+
+  ended(isRequest: boolean, part: Part, ms: number, status: Status): void {
+    this.#record.ended(isRequest, part, ms, status);
+  }
+
+  affected(isRequest: boolean, part: Part, effect: Effect): void {
+    this.#record.affected(isRequest, part, effect);
+  }
+
+  onRejected(): void {
+    this.rules.stats.increment(at.rejected_header_mutations);
+  }
+
+  chooseRoute(): boolean {
+    return this.#stream.chooseRouteAgain();
+  }
+
+  choosesRoute({ clear_route_cache: isAsked, header_mutation: mutation }: CommonResponse): boolean {
+    const { routeAction, stats } = this.rules;
+    if (mutation === undefined) {
+      if (isAsked === true) stats.increment(at.clear_route_cache_ignored);
+      return false;
+    }
+    if (routeAction === RouteAction.Always) return true;
+    if (routeAction === RouteAction.Never && isAsked === true) stats.increment(at.clear_route_cache_disabled);
+    return routeAction === RouteAction.AsAnswered && isAsked === true;
+  }
+
+  timedOut(): void {
+    this.#stream.run(() => {
+      if (this.#isComplete) return;
+      this.rules.stats.increment(at.message_timeouts);
+      if (this.rules.failsOpen) return this.#failOpen(Status.DeadlineExceeded);
+      this.#reply(Status.DeadlineExceeded, GATEWAY_TIMEOUT, 'ext_proc_error_per-message_timeout_exceeded');
+    });
+  }
+
+  holdAnswers(isHeld: boolean): void {
+    this.#holding += isHeld ? 1 : -1;
+    this.#request.holdTimeout(this.#holding > 0);
+    this.#response.holdTimeout(this.#holding > 0);
+    if (this.#holding > 0) this.#processor?.pause();
+    else this.#processor?.resume();
+  }
+
+  // ── ProcessorEvents ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  onAnswer(message: Uint8Array): void {
+    this.#stream.run(() => this.#answered(message));
+  }
+
+  onClosed(): void {
+    this.#stream.run(() => {
+      const { stats } = this.rules;
+      stats.increment(at.server_half_closed);
+      stats.increment(at.streams_closed);
+      this.#processor = undefined;
+      if (!this.#isComplete) this.#abandon(Status.Aborted);
+    });
+  }
+
+  onFailed(code: number, details: string): void {
+    this.#stream.run(() => {
+      this.rules.stats.increment(at.server_half_closed);
+      this.#processor = undefined;
+      this.#failed(code, details);
+    });
+  }
+
+  onDrained(): void {}
+
+  // ── Answers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #answered(message: Uint8Array): void {
+    if (this.#isComplete) return;
+    let answer: Answer;
+    try {
+      answer = decodeAnswer(message);
+    } catch (error) {
+      if (logger.isDebug) logger.debug(`the processor has sent an invalid message: ${messageOf(error)}`);
+      this.#closeStream(false);
+      return this.#failed(Status.Internal, 'via_upstream');
+    }
+    if (answer.override_message_timeout !== undefined) return this.#extend(answer.override_message_timeout);
+    const mistake = this.#apply(answer);
+    const { stats } = this.rules;
+    if (mistake?.status === Status.FailedPrecondition) {
+      stats.increment(at.spurious_msgs_received);
+      if (this.rules.failsOpen) return this.#failOpen(mistake.status);
+    } else stats.increment(at.stream_msgs_received);
+    if (mistake === undefined) return;
+    if (logger.isDebug) logger.debug(`an answer of the processor is invalid: ${mistake.details}`);
+    this.#reply(mistake.status, this.rules.errorStatus, mistake.details);
+  }
+
+  #apply(answer: Answer): Mistake | undefined {
+    this.#takeMetadata(answer);
+    if (answer.request_headers !== undefined) return this.#request.headersAnswered(answer.request_headers);
+    if (answer.response_headers !== undefined) return this.#response.headersAnswered(answer.response_headers);
+    if (answer.request_body !== undefined) return this.#request.bodyAnswered(answer.request_body);
+    if (answer.response_body !== undefined) return this.#response.bodyAnswered(answer.response_body);
+    if (answer.request_trailers !== undefined) return this.#request.trailersAnswered(answer.request_trailers);
+    if (answer.response_trailers !== undefined) return this.#response.trailersAnswered(answer.response_trailers);
+    if (answer.immediate_response === undefined) return UNKNOWN;
+    if (this.rules.refusesImmediate) return NOT_ALLOWED;
+    this.#replyAsAsked(answer.immediate_response);
+    return undefined;
+  }
+
+  #takeMetadata({ dynamic_metadata: metadata }: Answer): void {
+    const { receives } = this.rules;
+    const struct = receives.size === 0 ? undefined : filledStruct(metadata);
+    if (struct === undefined) return;
+    for (const [namespace, value] of Object.entries(struct)) {
+      if (!receives.has(namespace)) continue;
+      const isStruct = typeof value === 'object' && value !== null && !Array.isArray(value);
+      this.#stream.info.ownDynamicMetadata().merge(namespace, isStruct ? (value as Struct) : {});
+    }
+  }
+
+  #extend({ nanos = 0, seconds = 0 }: NonNullable<Answer['override_message_timeout']>): void {
+    const { maxTimeoutMs, stats } = this.rules;
+    const ms = Math.floor(seconds * 1000 + nanos / 1e6);
+    // Both are tried: at most one has an open question.
+    const isValid = ms >= 1 && ms <= maxTimeoutMs;
+    const isExtended = isValid && [this.#request.extend(ms), this.#response.extend(ms)].includes(true);
+    stats.increment(isExtended ? at.override_message_timeout_received : at.override_message_timeout_ignored);
+  }
+
+  // ── Ends of the processing ───────────────────────────────────────────────────────────────────────────────────────
+
+  #failed(code: number, details: string): void {
+    this.rules.stats.increment(at.streams_failed);
+    if (logger.isDebug) logger.debug(`the stream to the processor has failed: ${code}, ${details}`);
+    if (this.#isComplete) return;
+    if (this.#isFirstQuestion) this.#record.statusBeforeFirstQuestion = code;
+    if (this.rules.failsOpen) {
+      // As in Envoy, which treats the failure as a regular end too.
+      this.rules.stats.increment(at.streams_closed);
+      this.rules.stats.increment(at.server_half_closed);
+      return this.#failOpen(code);
+    }
+    this.#reply(code, this.rules.errorStatus, `ext_proc_error_gRPC_error_${code}{${details}}`);
+  }
+
+  #failOpen(status: number): void {
+    this.rules.stats.increment(at.failure_mode_allowed);
+    this.#record.hasFailedOpen = true;
+    this.#closeStream(true);
+    this.#abandon(status);
+  }
+
+  /** Both messages pass without the processor. */
+  #abandon(status: number): void {
+    this.#isComplete = true;
+    this.#request.abandon(status);
+    this.#response.abandon(status);
+  }
+
+  /** Answers because of a mistake or a failure. */
+  #reply(status: number, code: number, details: string): void {
+    this.#end(status);
+    this.#send(code, details, '', undefined, undefined);
+  }
+
+  #replyAsAsked({ body, details = '', grpc_status: grpc, headers, status }: ImmediateResponse): void {
+    const code = status?.code ?? 0;
+    this.#record.hasImmediateResponse = true;
+    this.#end(Status.Ok);
+    const edit =
+      headers &&
+      ((head: HeaderBlock) => {
+        const how = { kind: 'response', isReplacing: false, takesLength: false } as const;
+        const mistake = this.rules.change(head, headers, { ...how, onRejected: () => this.onRejected() });
+        if (mistake !== undefined) logger.debug(`changes of an immediate response are invalid: ${mistake}`);
+      });
+    // As in Envoy, a status that cannot be sent becomes 200.
+    this.#send(code >= 200 && code <= MAX_STATUS ? code : 200, details, body ?? '', grpc?.status, edit);
+  }
+
+  #send(
+    status: number,
+    details: string,
+    body: string | Uint8Array,
+    grpcStatus: number | undefined,
+    editHeaders: ((head: HeaderBlock) => void) | undefined,
+  ): void {
+    this.#hasReplied = true;
+    this.rules.stats.increment(at.immediate_responses_sent);
+    this.#stream.sendLocalReply({
+      status,
+      body,
+      details: details.replace(/\s/g, '_'),
+      flags: 0,
+      grpcStatus,
+      ...(editHeaders && { editHeaders }),
+    });
+  }
+
+  /** Ends all questions and the stream. */
+  #end(status: number): void {
+    this.#isComplete = true;
+    this.#request.end(status);
+    this.#response.end(status);
+    this.#closeStream(true);
+  }
+
+  #closeStream(isCounted: boolean): void {
+    if (this.#processor === undefined) return;
+    if (isCounted) this.rules.stats.increment(at.streams_closed);
+    this.#processor.close();
+    this.#processor = undefined;
+  }
+}
+
+const UNKNOWN: Mistake = { status: Status.FailedPrecondition, details: 'unhandled message' };
+const NOT_ALLOWED: Mistake = {
+  status: Status.FailedPrecondition,
+  details: 'unhandled immediate response due to config disabled it',
+};

@@ -1,0 +1,559 @@
+// One message of a stream, the request or the response, on its way through the processor.
+
+import { DataStatus, type HeaderBlock, HeadersStatus, headerKey, Timer } from '../../../sdk.js';
+import type { CommonResponse, HeaderMutation, PartAnswer, TrailersAnswer } from './answer.js';
+import { Effect } from './call-record.js';
+import { BodyMode, hasOpenLength, type MessageMode } from './modes.js';
+import { PieceQueue } from './piece-queue.js';
+import { beginBody, beginFields, Part } from './question.js';
+import type { Rules } from './rules.js';
+import type { Side } from './side.js';
+
+/** The gRPC statuses that the filter records for its questions. */
+export const enum Status {
+  Ok = 0,
+  InvalidArgument = 3,
+  DeadlineExceeded = 4,
+  FailedPrecondition = 9,
+  Aborted = 10,
+  Internal = 13,
+}
+
+/** What the processor has been asked about and not answered. */
+const enum Asked {
+  Nothing = 0,
+  Headers = 1,
+  /** Pieces of the body, each with an answer of its own. */
+  Pieces = 2,
+  /** The whole body, which the stream holds. */
+  Body = 3,
+  /** The beginning of the body. */
+  Beginning = 4,
+  Trailers = 5,
+}
+
+/** Why an answer cannot be applied. */
+export interface Mistake {
+  readonly status: Status;
+  /** For %RESPONSE_CODE_DETAILS%. */
+  readonly details: string;
+}
+
+export const enum Opened {
+  /** The stream to the processor is open. */
+  Yes = 0,
+  /** The message passes without it. */
+  Skipped = 1,
+  /** The client has got an answer. */
+  Failed = 2,
+}
+
+/** The filter of the message. */
+export interface MessageOwner {
+  readonly rules: Rules;
+  /** Nothing more is sent to the processor. */
+  readonly isComplete: boolean;
+  open(): Opened;
+  /** Sends the question that was begun. */
+  ask(): void;
+  ended(isRequest: boolean, part: Part, ms: number, status: Status): void;
+  affected(isRequest: boolean, part: Part, effect: Effect): void;
+  onRejected(): void;
+  /** Chooses the route again. Returns false if the request got an answer. */
+  chooseRoute(): boolean;
+  /** Whether the answer chooses the route again; counts it. */
+  choosesRoute(answer: CommonResponse): boolean;
+  timedOut(): void;
+  /** Stops and resumes the answers of the processor. */
+  holdAnswers(isHeld: boolean): void;
+}
+
+const SPURIOUS: Mistake = { status: Status.FailedPrecondition, details: 'spurious message' };
+const WRONG_LENGTH: Mistake = {
+  status: Status.Internal,
+  details: 'mismatch between content length and the length of the mutated body',
+};
+const NOT_DUPLEX: Mistake = {
+  status: Status.FailedPrecondition,
+  details: 'spurious message: streamed_response is received while body_mode_ is not FULL_DUPLEX_STREAMED',
+};
+const EMPTY = Buffer.alloc(0);
+const LENGTH = headerKey('content-length');
+
+export class ProcessedMessage {
+  readonly #owner: MessageOwner;
+  readonly #side: Side;
+  mode: MessageMode;
+  readonly #timer = new Timer<ProcessedMessage>(this, onTimeout);
+  #asked = Asked.Nothing;
+  #askedMs = 0;
+  /** The question has got another timeout. */
+  #isExtended = false;
+  /** The head, while the filter holds it. */
+  #headers: HeaderBlock | undefined;
+  #trailers: HeaderBlock | undefined;
+  /** The message ends with its head. */
+  #hasNoBody = false;
+  #hasData = false;
+  #isBodyComplete = false;
+  /** What is received of the body is dropped. */
+  #isReplaced = false;
+  /** The beginning of the body has passed: the rest follows unasked. */
+  #isBeginningDone = false;
+  #choosesRoute = false;
+  /** Pieces that the processor has not answered. */
+  readonly #pieces: PieceQueue;
+  /** Processed pieces that the next hop cannot take. */
+  readonly #output: PieceQueue;
+  #isBlocked = false;
+  /** The processor's answers are not read. */
+  #holdsAnswers = false;
+  /** The message is released when the output has been passed on. */
+  #isReleasedAfterOutput = false;
+
+  constructor(owner: MessageOwner, side: Side, mode: MessageMode) {
+    this.#owner = owner;
+    this.#side = side;
+    this.mode = mode;
+    this.#pieces = new PieceQueue(owner.rules.maxQueuedBytes);
+    this.#output = new PieceQueue(owner.rules.maxQueuedBytes);
+  }
+
+  get isAwaitingHeaders(): boolean {
+    return this.#asked === Asked.Headers;
+  }
+
+  // ── What is received ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  headers(headers: HeaderBlock, endStream: boolean): HeadersStatus {
+    const { rules } = this.#owner;
+    this.#hasNoBody = this.#isBodyComplete = endStream;
+    if (this.#owner.isComplete) return HeadersStatus.Continue;
+    let status = HeadersStatus.Continue;
+    if (this.mode.sendsHeaders) {
+      const opened = this.#owner.open();
+      if (opened !== Opened.Yes) return statusOf(opened);
+      this.#headers = headers;
+      beginFields(rules.question, Part.Headers, headers, this.#side.isRequest, endStream);
+      this.#ask(Asked.Headers);
+      status = HeadersStatus.StopIteration;
+    }
+    if (!endStream && hasOpenLength(this.mode)) headers.remove(LENGTH);
+    return status;
+  }
+
+  data(offset: number, length: number, endStream: boolean): DataStatus {
+    if (endStream) this.#isBodyComplete = true;
+    this.#hasData = true;
+    if (this.#isReplaced) {
+      if (endStream) this.#side.continue();
+      return DataStatus.StopNoBuffer;
+    }
+    if (this.#owner.isComplete) return this.#follow(offset, length, endStream);
+    if (this.#asked === Asked.Headers) return this.#holdBehindHead(length);
+    switch (this.mode.body) {
+      case BodyMode.None:
+        return this.#follow(offset, length, endStream);
+      case BodyMode.Buffered:
+        return endStream ? this.#askWholeBody(this.#bytes(offset, length)) : DataStatus.StopAndBuffer;
+      case BodyMode.Streamed:
+        return this.#askPiece(this.#bytes(offset, length), endStream);
+      case BodyMode.BufferedPartial:
+        return this.#askBeginning(offset, length, endStream);
+    }
+  }
+
+  trailers(trailers: HeaderBlock): HeadersStatus {
+    if (!this.#output.isEmpty && (this.#owner.isComplete || !this.mode.sendsTrailers)) {
+      this.#isReleasedAfterOutput = true;
+      return HeadersStatus.StopIteration;
+    }
+    if (this.#owner.isComplete) return HeadersStatus.Continue;
+    const isDelivered = this.#isBodyComplete;
+    this.#isBodyComplete = true;
+    this.#trailers = trailers;
+    if (this.#asked !== Asked.Nothing) {
+      return HeadersStatus.StopIteration;
+    }
+    if (!isDelivered && this.mode.body === BodyMode.Buffered && this.#hasData)
+      return headersStatus(this.#askWholeBody(EMPTY));
+    if (!isDelivered && this.mode.body === BodyMode.BufferedPartial && !this.#pieces.isEmpty)
+      return headersStatus(this.#sendBeginning());
+    if (!this.mode.sendsTrailers) return HeadersStatus.Continue;
+    const opened = this.#owner.open();
+    if (opened !== Opened.Yes) return statusOf(opened);
+    this.#askTrailers(trailers);
+    return HeadersStatus.StopIteration;
+  }
+
+  /** Called when the next hop cannot take more, and when it can. */
+  blocked(isBlocked: boolean): void {
+    this.#isBlocked = isBlocked;
+    if (isBlocked || this.#output.isEmpty) return;
+    while (!this.#isBlocked && !this.#output.isEmpty) this.#side.pass(this.#output.take().bytes);
+    this.#updateFlow();
+    if (this.#output.isEmpty && this.#isReleasedAfterOutput) this.#release();
+  }
+
+  // ── What is answered ─────────────────────────────────────────────────────────────────────────────────────────────
+
+  headersAnswered({ response = {} }: PartAnswer): Mistake | undefined {
+    if (this.#asked !== Asked.Headers) return SPURIOUS;
+    const isReplacing = response.status === 1;
+    const mistake = this.#changeHead(response, Part.Headers, isReplacing);
+    if (mistake !== undefined) return mistake;
+    this.#ended(Status.Ok);
+    if (isReplacing) this.#replace(response);
+    else if (!this.#hasNoBody && this.#goesOn()) return undefined;
+    this.#finish();
+    return undefined;
+  }
+
+  bodyAnswered({ response = {} }: PartAnswer): Mistake | undefined {
+    switch (this.#asked) {
+      case Asked.Body:
+        return this.#wholeBodyAnswered(response);
+      case Asked.Pieces:
+        if (response.body_mutation?.streamed_response !== undefined) return NOT_DUPLEX;
+        this.#pieceAnswered(response);
+        return undefined;
+      case Asked.Beginning:
+        return this.#beginningAnswered(response);
+      default:
+        return SPURIOUS;
+    }
+  }
+
+  trailersAnswered({ header_mutation: mutation }: TrailersAnswer): Mistake | undefined {
+    if (this.#asked !== Asked.Trailers) return SPURIOUS;
+    const mistake = mutation && this.#change(this.#trailers!, mutation, Part.Trailers, false);
+    if (mistake !== undefined) return mistake;
+    this.#ended(Status.Ok);
+    this.#release();
+    return undefined;
+  }
+
+  /** Gives the open question another timeout. Returns false if there is none, or it has got one already. */
+  extend(ms: number): boolean {
+    if (this.#asked === Asked.Nothing || this.#isExtended) return false;
+    this.#isExtended = true;
+    this.#owner.rules.timers.reschedule(this.#timer, ms);
+    return true;
+  }
+
+  /** Called by the timer. */
+  timedOut(): void {
+    this.#owner.timedOut();
+  }
+
+  /** Stops the timeout of the open question while its answer is not read. */
+  holdTimeout(isHeld: boolean): void {
+    const { messageTimeoutMs, timers } = this.#owner.rules;
+    if (isHeld || this.#asked === Asked.Nothing) timers.cancel(this.#timer);
+    else timers.reschedule(this.#timer, messageTimeoutMs);
+  }
+
+  /** The processor does not answer any more: what is held passes unchanged. */
+  abandon(status: Status): void {
+    this.#ended(status);
+    if (!this.#pieces.isEmpty) {
+      this.#passHead();
+      while (!this.#pieces.isEmpty) this.#pass(this.#pieces.take().bytes);
+    }
+    this.#release();
+  }
+
+  /** Called when the answer to the client follows, and at the end of the stream. */
+  end(status: Status): void {
+    this.#ended(status);
+  }
+
+  // ── Questions ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #ask(asked: Asked): void {
+    const { nowMs, messageTimeoutMs, timers } = this.#owner.rules;
+    this.#asked = asked;
+    this.#askedMs = nowMs();
+    this.#isExtended = false;
+    timers.reschedule(this.#timer, messageTimeoutMs);
+    this.#updateFlow();
+    this.#owner.ask();
+  }
+
+  #askWholeBody(last: Uint8Array): DataStatus {
+    const opened = this.#owner.open();
+    if (opened !== Opened.Yes) return dataStatus(opened);
+    beginBody(Buffer.concat([this.#side.read(), last]), this.#side.isRequest, this.#trailers === undefined);
+    this.#ask(Asked.Body);
+    return DataStatus.StopAndBuffer;
+  }
+
+  #askPiece(bytes: Uint8Array, endStream: boolean): DataStatus {
+    const opened = this.#owner.open();
+    if (opened !== Opened.Yes) return dataStatus(opened);
+    this.#pieces.add({ bytes, isLast: endStream });
+    beginBody(bytes, this.#side.isRequest, endStream);
+    this.#ask(Asked.Pieces);
+    return DataStatus.StopNoBuffer;
+  }
+
+  #askBeginning(offset: number, length: number, endStream: boolean): DataStatus {
+    if (this.#isBeginningDone) return this.#follow(offset, length, endStream);
+    this.#pieces.add({ bytes: this.#bytes(offset, length), isLast: endStream });
+    if (this.#asked === Asked.Beginning || !(endStream || this.#pieces.isFull)) return DataStatus.StopNoBuffer;
+    const status = this.#sendBeginning();
+    // All of the body is in the queue.
+    return status === DataStatus.Continue ? this.#passPieces() : DataStatus.StopNoBuffer;
+  }
+
+  #sendBeginning(): DataStatus {
+    const opened = this.#owner.open();
+    if (opened !== Opened.Yes) return dataStatus(opened);
+    this.#pieces.join();
+    const { bytes, isLast } = this.#pieces.first;
+    beginBody(bytes, this.#side.isRequest, isLast);
+    this.#ask(Asked.Beginning);
+    return DataStatus.StopAndBuffer;
+  }
+
+  #askTrailers(trailers: HeaderBlock): void {
+    beginFields(this.#owner.rules.question, Part.Trailers, trailers, this.#side.isRequest, false);
+    this.#ask(Asked.Trailers);
+  }
+
+  /** Passes the queue on in a callback. */
+  #passPieces(): DataStatus {
+    while (!this.#pieces.isEmpty) this.#side.pass(this.#pieces.take().bytes);
+    this.#side.continue();
+    return DataStatus.StopNoBuffer;
+  }
+
+  /** As in Envoy, the beginning of a body is read while the processor is asked about the head. */
+  #holdBehindHead(length: number): DataStatus {
+    // Only the whole body in memory has a limit.
+    if (this.mode.body !== BodyMode.Buffered) this.#side.makeRoom(length);
+    this.#side.pause();
+    return DataStatus.StopAndBuffer;
+  }
+
+  /** Passes what the processor does not get on, behind the output. */
+  #follow(offset: number, length: number, endStream: boolean): DataStatus {
+    if (this.#output.isEmpty) return DataStatus.Continue;
+    this.#output.add({ bytes: this.#bytes(offset, length), isLast: endStream });
+    this.#isReleasedAfterOutput ||= endStream;
+    this.#updateFlow();
+    return DataStatus.StopNoBuffer;
+  }
+
+  #bytes(offset: number, length: number): Buffer {
+    return Buffer.from(this.#owner.rules.memory.bytes.subarray(offset, offset + length));
+  }
+
+  // ── Answers ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Asks about what has been received behind the head. Returns false if the processor gets none of it. */
+  #goesOn(): boolean {
+    if (this.mode.body === BodyMode.None) return false;
+    if (hasOpenLength(this.mode)) this.#headers?.remove(LENGTH);
+    if (this.#isBodyComplete) {
+      if (!this.#hasData) return false;
+      this.#askWholeBody(EMPTY);
+      return true;
+    }
+    if (this.mode.body !== BodyMode.Buffered) this.#queueHeld();
+    if (this.mode.body === BodyMode.BufferedPartial && this.#pieces.isFull) this.#sendBeginning();
+    this.#updateFlow();
+    return true;
+  }
+
+  /** Moves what the stream holds to the queue of pieces. */
+  #queueHeld(): void {
+    const held = this.#side.read();
+    this.#side.replace(undefined);
+    if (held.length > 0) this.#pieces.add({ bytes: held, isLast: false });
+    if (this.mode.body !== BodyMode.Streamed) return;
+    this.#passHead();
+    if (held.length === 0) return;
+    beginBody(held, this.#side.isRequest, false);
+    this.#ask(Asked.Pieces);
+  }
+
+  #wholeBodyAnswered(response: CommonResponse): Mistake | undefined {
+    const bytes = replacementOf(response);
+    const mistake = this.#changeHead(response, Part.Body, response.status === 1);
+    if (mistake !== undefined) return mistake;
+    if (this.#headers !== undefined && this.#isWrongLength(response, bytes?.length)) return WRONG_LENGTH;
+    if (bytes !== undefined) this.#side.replace(bytes);
+    if (bytes !== undefined) this.#affected(Part.Body, Effect.Applied);
+    this.#ended(Status.Ok);
+    this.#finish();
+    return undefined;
+  }
+
+  /** As in Envoy, the content-length must be right if the processor mentions the body. */
+  #isWrongLength({ body_mutation: mutation }: CommonResponse, changed: number | undefined): boolean {
+    const length = this.#headers!.get(LENGTH);
+    if (length === undefined) return false;
+    if (mutation !== undefined) return Number(length) !== (mutation.body?.length ?? 0);
+    return Number(length) !== (changed ?? this.#side.heldBytes());
+  }
+
+  #pieceAnswered(response: CommonResponse): void {
+    const { bytes, isLast } = this.#pieces.take();
+    const changed = replacementOf(response);
+    if (changed !== undefined) this.#affected(Part.Body, Effect.Applied);
+    this.#noteRoute(response);
+    this.#ended(Status.Ok, this.#pieces.isEmpty ? Asked.Nothing : Asked.Pieces);
+    this.#pass(changed ?? bytes);
+    this.#updateFlow();
+    if (this.#pieces.isEmpty && this.#askAboutTrailers()) return;
+    if (isLast || (this.#pieces.isEmpty && this.#trailers !== undefined)) this.#release();
+  }
+
+  #beginningAnswered(response: CommonResponse): Mistake | undefined {
+    const mistake = this.#changeHead(response, Part.Body, false);
+    if (mistake !== undefined) return mistake;
+    this.#headers?.remove(LENGTH);
+    const { bytes } = this.#pieces.take();
+    const changed = replacementOf(response);
+    if (changed !== undefined) this.#affected(Part.Body, Effect.Applied);
+    this.#ended(Status.Ok);
+    this.#isBeginningDone = true;
+    this.#passHead();
+    this.#pass(changed ?? bytes);
+    while (!this.#pieces.isEmpty) this.#pass(this.#pieces.take().bytes);
+    this.#finish();
+    return undefined;
+  }
+
+  /** CONTINUE_AND_REPLACE: nothing more of the message is sent to the processor. */
+  #replace({ body_mutation: mutation }: CommonResponse): void {
+    if (mutation !== undefined) {
+      this.#headers?.remove(LENGTH);
+      this.#isReplaced = true;
+      this.#side.replace(mutation.body);
+      this.#affected(Part.Body, Effect.Applied);
+    }
+    this.mode = { ...this.mode, body: BodyMode.None, sendsTrailers: false };
+  }
+
+  /** Asks about trailers that have been received, or else releases the message. */
+  #finish(): void {
+    if (!this.#askAboutTrailers()) this.#release();
+  }
+
+  #askAboutTrailers(): boolean {
+    if (!this.mode.sendsTrailers || this.#trailers === undefined) return false;
+    this.#askTrailers(this.#trailers);
+    return true;
+  }
+
+  #changeHead(response: CommonResponse, part: Part, isReplacing: boolean): Mistake | undefined {
+    const { header_mutation: mutation } = response;
+    if (mutation !== undefined && this.#headers !== undefined) {
+      const mistake = this.#change(this.#headers, mutation, part, isReplacing);
+      if (mistake !== undefined) return mistake;
+    }
+    this.#noteRoute(response);
+    return undefined;
+  }
+
+  #change(block: HeaderBlock, mutation: HeaderMutation, part: Part, isReplacing: boolean): Mistake | undefined {
+    const details = this.#owner.rules.change(block, mutation, {
+      kind: part === Part.Trailers ? 'trailers' : this.#side.isRequest ? 'request' : 'response',
+      isReplacing,
+      takesLength: this.mode.body === BodyMode.Buffered && !this.#hasNoBody,
+      onRejected: () => this.#owner.onRejected(),
+    });
+    // As in Envoy, a change of the head that comes with the body is recorded for the head.
+    this.#affected(part === Part.Body ? Part.Headers : part, details === undefined ? Effect.Applied : Effect.Rejected);
+    return details === undefined ? undefined : { status: Status.InvalidArgument, details };
+  }
+
+  /** The route is chosen again when the head of a request passes on. */
+  #noteRoute(response: CommonResponse): void {
+    if (!this.#side.isRequest || !this.#owner.choosesRoute(response)) return;
+    this.#choosesRoute = this.#headers !== undefined;
+  }
+
+  #affected(part: Part, effect: Effect): void {
+    this.#owner.affected(this.#side.isRequest, part, effect);
+  }
+
+  #ended(status: Status, next = Asked.Nothing): void {
+    const { nowMs, timers } = this.#owner.rules;
+    if (this.#asked === Asked.Nothing) return;
+    timers.cancel(this.#timer);
+    this.#owner.ended(this.#side.isRequest, partOf(this.#asked), nowMs() - this.#askedMs, status);
+    this.#asked = next;
+    if (next !== Asked.Nothing) timers.reschedule(this.#timer, this.#owner.rules.messageTimeoutMs);
+  }
+
+  // ── The way on ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #passHead(): void {
+    if (this.#headers === undefined || !this.#matchRoute()) return;
+    this.#headers = undefined;
+    this.#side.passHead();
+  }
+
+  #pass(bytes: Uint8Array): void {
+    if (this.#isBlocked) this.#output.add({ bytes, isLast: false });
+    else this.#side.pass(bytes);
+  }
+
+  #release(): void {
+    this.#isReleasedAfterOutput = !this.#output.isEmpty;
+    if (this.#isReleasedAfterOutput || !this.#matchRoute()) return;
+    this.#headers = undefined;
+    // Before reading resumes: what follows must stay behind.
+    this.#side.continue();
+    this.#updateFlow();
+  }
+
+  /** Returns false if the request got an answer. */
+  #matchRoute(): boolean {
+    const chooses = this.#choosesRoute;
+    this.#choosesRoute = false;
+    return !chooses || this.#owner.chooseRoute();
+  }
+
+  /** The peer is read while the filter can take more. */
+  #updateFlow(): void {
+    const isWaiting = this.#asked > Asked.Pieces || (this.#asked === Asked.Headers && this.#hasData);
+    const isFull = this.#pieces.isFull || this.#output.isFull;
+    if (isWaiting || isFull) this.#side.pause();
+    else this.#side.resume();
+    if (this.#holdsAnswers === this.#output.isFull) return;
+    this.#holdsAnswers = this.#output.isFull;
+    this.#owner.holdAnswers(this.#holdsAnswers);
+  }
+}
+
+function onTimeout(message: ProcessedMessage): void {
+  message.timedOut();
+}
+
+/** What the question was about. */
+function partOf(asked: Asked): Part {
+  if (asked === Asked.Headers) return Part.Headers;
+  return asked === Asked.Trailers ? Part.Trailers : Part.Body;
+}
+
+/** Returns what replaces a body or a piece of it; undefined: it stays. */
+function replacementOf({ body_mutation: mutation }: CommonResponse): Uint8Array | undefined {
+  if (mutation?.body !== undefined) return mutation.body;
+  return mutation?.clear_body === true ? EMPTY : undefined;
+}
+
+function statusOf(opened: Opened): HeadersStatus {
+  return opened === Opened.Skipped ? HeadersStatus.Continue : HeadersStatus.StopIteration;
+}
+
+function dataStatus(opened: Opened): DataStatus {
+  return opened === Opened.Skipped ? DataStatus.Continue : DataStatus.StopAndBuffer;
+}
+
+function headersStatus(status: DataStatus): HeadersStatus {
+  return status === DataStatus.Continue ? HeadersStatus.Continue : HeadersStatus.StopIteration;
+}

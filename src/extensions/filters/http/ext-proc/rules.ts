@@ -1,0 +1,127 @@
+// The compiled configuration of the filter, one per filter chain, route and worker.
+
+import type {
+  ExternalProcessor,
+  ExtProcOverrides,
+  GrpcService,
+  HeaderValue,
+  MetadataOptions,
+} from '../../../../config/generated/api.js';
+import { GrpcChannel } from '../../../grpc-sdk.js';
+import {
+  durationMs,
+  errorStatus,
+  type HeaderBlock,
+  type HttpChainContext,
+  type Memory,
+  type Scope,
+  type StreamInfo,
+  type Timers,
+  type WorkerContext,
+} from '../../../sdk.js';
+import { MutationRules } from '../../common/mutation-rules.js';
+import type { HeaderMutation } from './answer.js';
+import type { CallRecord } from './call-record.js';
+import { ForwardRules } from './forward-rules.js';
+import { applyMutation, type ChangeRules } from './head-changes.js';
+import { compileMode, type Mode } from './modes.js';
+import { type ProcessorEvents, type ProcessorStream, startGrpcStream } from './processor-stream.js';
+import type { QuestionRules } from './question.js';
+
+/** Of one answer, unless message_timeout is set. */
+const MESSAGE_TIMEOUT_MS = 200;
+/** Limit of the pieces of a body that wait for the processor or the next hop. */
+const MAX_QUEUED_BYTES = 256 * 1024;
+
+export const enum RouteAction {
+  /** The answer decides. */
+  AsAnswered = 0,
+  /** The route is chosen again after each change. */
+  Always = 1,
+  Never = 2,
+}
+
+export interface Rules {
+  readonly mode: Mode;
+  readonly question: QuestionRules;
+  /** Namespaces of the dynamic metadata that the processor may set. */
+  readonly receives: ReadonlySet<string>;
+  readonly failsOpen: boolean;
+  readonly errorStatus: number;
+  readonly messageTimeoutMs: number;
+  readonly maxTimeoutMs: number;
+  readonly routeAction: RouteAction;
+  readonly refusesImmediate: boolean;
+  /** See MAX_QUEUED_BYTES. */
+  readonly maxQueuedBytes: number;
+  readonly bufferLimit: number;
+  /** Of the record in the filter state. */
+  readonly stateKey: string;
+  /** Of the processor. */
+  readonly cluster: string;
+  readonly stats: Scope;
+  readonly memory: Memory;
+  readonly timers: Timers;
+  readonly nowMs: () => number;
+  start(info: StreamInfo, record: CallRecord, events: ProcessorEvents): ProcessorStream | undefined;
+  change(block: HeaderBlock, mutation: HeaderMutation, how: Omit<ChangeRules, 'rules'>): string | undefined;
+}
+
+/** Compiles a configuration that validate() has accepted. */
+export function compileRules(
+  config: ExternalProcessor,
+  context: WorkerContext,
+  chain: HttpChainContext,
+  stats: Scope,
+  overrides: ExtProcOverrides = {},
+): Rules {
+  const { clock, memory, timers } = context;
+  const metadata = mergedMetadata(config.metadata_options, overrides.metadata_options);
+  const mutation = new MutationRules(config.mutation_rules ?? {}, '');
+  const service = serviceOf(overrides.grpc_service ?? config.grpc_service!, overrides.grpc_initial_metadata ?? []);
+  const channel = new GrpcChannel(service, context.calls);
+  return {
+    mode: compileMode(overrides.processing_mode ?? config.processing_mode),
+    question: {
+      forwarded: config.forward_rules && new ForwardRules(config.forward_rules, ''),
+      namespaces: metadata.forwarding_namespaces?.untyped ?? [],
+    },
+    receives: new Set(metadata.receiving_namespaces?.untyped),
+    failsOpen: overrides.failure_mode_allow ?? config.failure_mode_allow ?? false,
+    errorStatus: errorStatus(config.status_on_error, 500),
+    messageTimeoutMs: durationMs(config.message_timeout, MESSAGE_TIMEOUT_MS),
+    maxTimeoutMs: durationMs(config.max_message_timeout, 0),
+    routeAction: routeActionOf(config),
+    refusesImmediate: config.disable_immediate_response ?? false,
+    maxQueuedBytes: Math.min(chain.bufferLimit, MAX_QUEUED_BYTES),
+    bufferLimit: chain.bufferLimit,
+    stateKey: chain.filterName,
+    cluster: service.envoy_grpc!.cluster_name!,
+    stats,
+    memory,
+    timers,
+    nowMs: () => clock.monotonicMs,
+    start: (info, record, events) => startGrpcStream(channel, info, record, events),
+    change: (block, change, how) => applyMutation(block, change, { ...how, rules: mutation }),
+  };
+}
+
+/** Adds metadata of routes, which replaces that of the same name. */
+function serviceOf(service: GrpcService, added: readonly HeaderValue[]): GrpcService {
+  if (added.length === 0) return service;
+  const names = new Set(added.map(({ key }) => key));
+  const kept = (service.initial_metadata ?? []).filter(({ key }) => !names.has(key));
+  return { ...service, initial_metadata: [...kept, ...added] };
+}
+
+function mergedMetadata(own: MetadataOptions = {}, route: MetadataOptions = {}): MetadataOptions {
+  return { ...own, ...route };
+}
+
+function routeActionOf({
+  disable_clear_route_cache: isDisabled,
+  route_cache_action: action,
+}: ExternalProcessor): RouteAction {
+  if (isDisabled === true || action === 'RETAIN') return RouteAction.Never;
+  return action === 'CLEAR' ? RouteAction.Always : RouteAction.AsAnswered;
+}

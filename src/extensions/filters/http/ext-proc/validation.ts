@@ -1,0 +1,45 @@
+// The checks of configurations of the ext_proc filter beyond those of the schema.
+
+import type { ExternalProcessor, ExtProcOverrides, GrpcService } from '../../../../config/generated/api.js';
+import { checkGrpcService, durationMs, type Report, reportMistakes } from '../../../sdk.js';
+import { MutationRules } from '../../common/mutation-rules.js';
+import { ForwardRules } from './forward-rules.js';
+
+/** Checks the filter's own message. */
+export function checkFilter(filter: ExternalProcessor, report: Report): void {
+  if (filter.grpc_service === undefined) report('', 'grpc_service must be set');
+  else checkService(filter.grpc_service, 'grpc_service', report);
+  checkPrefix(filter.stat_prefix, report);
+  if (filter.message_timeout !== undefined && durationMs(filter.message_timeout) === 0)
+    report('message_timeout', 'must be above 0: without a timeout a request could wait forever');
+  if (filter.disable_clear_route_cache === true && (filter.route_cache_action ?? 'DEFAULT') !== 'DEFAULT')
+    report('disable_clear_route_cache', 'route_cache_action is also set: leave one of them out');
+  reportMistakes(report, '', () => {
+    const { forward_rules: forward, mutation_rules: mutation } = filter;
+    if (forward !== undefined) new ForwardRules(forward, 'forward_rules');
+    if (mutation !== undefined) new MutationRules(mutation, 'mutation_rules');
+  });
+}
+
+/** Checks the settings of a route. */
+export function checkRoute(overrides: ExtProcOverrides, report: Report): void {
+  const { grpc_initial_metadata: metadata, grpc_service: service } = overrides;
+  if (service !== undefined) checkService(service, 'overrides.grpc_service', report);
+  // Checked as those of a service.
+  checkGrpcService({ initial_metadata: metadata ?? [] }, 'overrides', (path, text) =>
+    report(path.replace('.initial_metadata', '.grpc_initial_metadata'), text),
+  );
+}
+
+function checkService(service: GrpcService, where: string, report: Report): void {
+  checkGrpcService(service, where, report);
+  if (service.google_grpc !== undefined)
+    report(
+      `${where}.google_grpc`,
+      'workers call the hosts of clusters: define one with http2_protocol_options for target_uri, and name it in envoy_grpc',
+    );
+}
+
+function checkPrefix(prefix: string | undefined, report: Report): void {
+  if (prefix !== undefined && /\s/.test(prefix)) report('stat_prefix', 'it must not contain white space');
+}
