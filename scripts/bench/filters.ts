@@ -1,10 +1,11 @@
-// The cost of a filter in TypeScript: CPU time a request of one that reads a header and sets one, beside header_mutation, and the
-// memory of modules.
+// The cost of filters in TypeScript: the CPU time per request of a filter that reads a header and sets another, compared with
+// header_mutation, and the memory of modules.
 //
 //   [ENVOY=/path/to/envoy] npm run bench:filters [-- --rounds=5]
 //
-// With ENVOY and wrk, also header_mutation and Lua in Envoy. Baton's times are those of data-plane.js, the whole data plane of a worker on a simulated transport; the variants take turns, and
-// the best window of each counts, so that other activity on the machine affects them alike.
+// With ENVOY and wrk, also header_mutation and Lua in Envoy. Baton's times are those of data-plane.js, the whole data plane of a worker
+// on a simulated transport. The variants take turns, and the best window of each counts, so that other activity on the machine affects
+// them alike.
 
 import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,13 +34,13 @@ for (let round = 0; round < rounds; round++) {
   for (const [name, flags] of Object.entries(VARIANTS)) best.set(name, Math.min(best.get(name)!, measure(flags)));
 }
 const base = best.get('no filter')!;
-process.stdout.write('| filter | µs a request | more than without |\n|---|---|---|\n');
+process.stdout.write('| filter | µs per request | more than without |\n|---|---|---|\n');
 for (const [name, us] of best) process.stdout.write(`| ${name} | ${us.toFixed(2)} | ${(us - base).toFixed(2)} |\n`);
 
 const envoy = process.env['ENVOY'];
 if (envoy) {
   const measured = await measureEnvoy(envoy, rounds);
-  process.stdout.write('\n| filter in Envoy, over sockets | µs a request | more than without |\n|---|---|---|\n');
+  process.stdout.write('\n| filter in Envoy, over sockets | µs per request | more than without |\n|---|---|---|\n');
   for (const [name, us] of measured)
     process.stdout.write(`| ${name} | ${us.toFixed(1)} | ${(us - measured.get('no filter')!).toFixed(1)} |\n`);
 }

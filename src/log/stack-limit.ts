@@ -2,7 +2,7 @@
 
 /** Stacks of one fault that are logged in a row. */
 const BURST = 30;
-/** Afterwards one stack is logged in this time. */
+/** After that, one stack is logged per this time. */
 const EVERY_MS = 60_000;
 /** Number of faults that are tracked separately; all others share one entry. */
 const MAX_FAULTS = 64;

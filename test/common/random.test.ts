@@ -1,3 +1,5 @@
+// The random number generator.
+
 import t from 'tap';
 import { Random } from '../../src/common/random.js';
 

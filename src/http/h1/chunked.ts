@@ -146,10 +146,10 @@ export function sendChunk(
     sink.send(offset, length);
     sent = sizeLength + length;
   }
-  const behind = isLast ? (length > 0 ? lines.lastChunkAfterData : lines.lastChunk) : lines.crlf;
+  const tail = isLast ? (length > 0 ? lines.lastChunkAfterData : lines.lastChunk) : lines.crlf;
   if (length === 0 && !isLast) return 0;
-  sink.send(behind.start, behind.length);
-  return sent + behind.length;
+  sink.send(tail.start, tail.length);
+  return sent + tail.length;
 }
 
 function hexDigits(value: number): number {

@@ -12,7 +12,7 @@ import { MessageReader } from '../../xds/reading/message-reader.js';
 import { type DynamicOptions, readingSettings } from '../../xds/reading/settings.js';
 import { RESOURCE_MESSAGES } from '../../xds/resource.js';
 
-/** By the last parts of the path of a source. */
+/** The message that a file contains, by the last parts of the path of its source. */
 const MESSAGES: readonly (readonly [place: Path, message: string])[] = [
   [['dynamic_resources', 'lds_config'], RESOURCE_MESSAGES.listener],
   [['dynamic_resources', 'cds_config'], RESOURCE_MESSAGES.cluster],

@@ -1,4 +1,4 @@
-// Bits that give the reasons why a host gets fewer requests or none. The configuration and EDS set those of EDS.
+// Bits for the reasons why a host gets fewer requests or none. Those for EDS are also set for endpoints in the configuration.
 
 /** Each bit is a reason; a host without bits is healthy. /clusters lists them in this order. */
 export const enum HealthFlag {
@@ -24,7 +24,7 @@ export const UNHEALTHY_FLAGS =
   HealthFlag.FailedEdsHealth |
   HealthFlag.EdsStatusDraining;
 
-/** A host that gets one of these has been seen failing: existing connections to it may be bad. */
+/** A host that gets one of these was observed failing: existing connections to it may be broken. */
 export const FAILING_FLAGS = HealthFlag.FailedActiveHealthCheck | HealthFlag.FailedOutlierCheck;
 
 /** A host with one of these, and none of UNHEALTHY_FLAGS, gets requests when there are too few healthy hosts. */

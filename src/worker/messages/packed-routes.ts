@@ -1,6 +1,6 @@
 // A route configuration in transit from the primary to the workers. It is packed once for all of them, in pieces, because
-// unpacking ten thousand virtual hosts at once would block a worker. Pieces that are equal in the previous version are the same,
-// so a worker reuses what it has built from them.
+// unpacking ten thousand virtual hosts at once would block a worker. A piece that equals one of the previous version is the same
+// object, so that a worker reuses what it has built from it.
 
 import { isDeepStrictEqual } from 'node:util';
 import { deserialize, serialize } from 'node:v8';
@@ -85,8 +85,8 @@ function* pack(
 }
 
 /**
- * Returns whether a piece ends after the virtual host of this name, as for one in 32. So an added or removed host changes only
- * the pieces near it.
+ * Returns whether a piece ends after the virtual host of this name. That is true for one name in 32, so that an added or removed host
+ * changes only the pieces near it.
  */
 function endsPiece(name: string): boolean {
   let hash = 0;

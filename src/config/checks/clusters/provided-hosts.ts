@@ -54,7 +54,7 @@ function checkForwardProxy(cluster: Cluster, path: Path, problems: Problems): vo
   }
 }
 
-/** A header's name, or a pseudo-header that requests have here. */
+/** The name of a header, or of a pseudo-header that can be read here. */
 const NAME = /^(:(path|method|authority)|[!#$%&'*+.^_`|~0-9a-z-]+)$/i;
 
 function checkDestinations(cluster: Cluster, path: Path, problems: Problems): void {

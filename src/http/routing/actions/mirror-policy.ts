@@ -66,7 +66,7 @@ export class MirrorPolicy<C> {
     return name === undefined || name === '' ? undefined : this.#find(name);
   }
 
-  /** Sets the host of the copy: as Envoy, hosts can distinguish copies by `-shadow` before the port. */
+  /** Sets the host of the copy. As in Envoy, `-shadow` before the port lets hosts distinguish copies. */
   setHost(headers: HeaderBlock): void {
     if (this.#host !== '') return headers.set(HOST, this.#host);
     if (this.#keepsHost) return;

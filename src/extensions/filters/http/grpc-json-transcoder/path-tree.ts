@@ -22,7 +22,7 @@ export class PathTree<T> {
     this.#takesAllVerbs = takesAllVerbs;
   }
 
-  /** Returns whether the template has been added; not if an equal one exists, and then neither of them matches. */
+  /** Adds a template. Returns false if an equal one exists: then neither of them matches. */
   add(method: string, template: PathTemplate, target: T): boolean {
     let node = this.#root;
     for (const segment of template.segments) {
@@ -83,7 +83,7 @@ class Search<T> {
     if (segment === undefined) {
       const own = this.#targetOf(node);
       if (own !== undefined) return own;
-      // A `**` may also be nothing.
+      // A `**` may also match nothing.
       const many = node.children.get(MANY);
       return many && this.#targetOf(many);
     }

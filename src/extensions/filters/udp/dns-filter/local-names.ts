@@ -32,8 +32,9 @@ export interface LocalNamesParts {
   readonly random: Random;
 }
 
-/** A response has at most 8 answers: no more hosts of a large cluster are looked for, and only among so many. */
+/** Maximum number of answers in a response, and so of hosts of a cluster. */
 const MAX_HOSTS = 8;
+/** Maximum number of hosts that are scanned for these. */
 const MAX_SCANNED = 256;
 
 export const IP4_BYTES = 4;
@@ -70,7 +71,7 @@ export class LocalNames {
     return { source: AnswerSource.Local, records: this.#rotated(records), additional: [] };
   }
 
-  /** As in Envoy, more addresses than a response may have begin at any of them. */
+  /** As in Envoy, begins at a random address if there are more than a response may contain. */
   #rotated(records: readonly ResourceRecord[]): readonly ResourceRecord[] {
     if (records.length <= MAX_HOSTS) return records;
     const start = this.#parts.random.below(records.length);
@@ -119,7 +120,7 @@ export class LocalNames {
     return { source: AnswerSource.Local, records, additional };
   }
 
-  /** Returns hosts of one family, from any of them on. */
+  /** Returns hosts of one address family, beginning at a random one. */
   #hosts(name: string, isIp6: boolean): { readonly data: Uint8Array; readonly port: number }[] {
     const cluster = this.#parts.clusters.find(name)?.current;
     const found: { data: Uint8Array; port: number }[] = [];

@@ -53,7 +53,7 @@ t.test('a line with tens of thousands of spaces blocks nothing', async (t) => {
   t.ok(process.cpuUsage(begun).user < 2_000_000);
 });
 
-t.test('other bytes are no HTTP', async (t) => {
+t.test('other bytes are not HTTP', async (t) => {
   const texts = [
     '\r\nGET / HTTP/1.1\r\n',
     ' GET / HTTP/1.1\r\n',
