@@ -135,7 +135,7 @@ export interface TestContext {
 }
 
 export interface RunningBaton {
-  /** Of the first listener: `http://127.0.0.1:34567`. */
+  /** The URL of the first listener, such as `http://127.0.0.1:34567`. */
   readonly url: string;
   /** Port of the first listener. */
   readonly port: number;

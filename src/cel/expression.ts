@@ -14,9 +14,9 @@ export type Expression =
   | { readonly kind: 'list'; readonly elements: readonly Expression[] }
   | { readonly kind: 'map'; readonly entries: readonly (readonly [Expression, Expression])[] };
 
-/** Of nested operands. Deeper expressions are refused, so that evaluation cannot exhaust the stack. */
+/** Maximum depth of nested operands. Deeper expressions are refused, so that evaluation cannot exhaust the stack. */
 export const MAX_DEPTH = 250;
-/** Of all parts of an expression. */
+/** Maximum number of parts of an expression. */
 export const MAX_PARTS = 20_000;
 
 /** Counts the parts of one expression, and refuses too many of them. */

@@ -220,7 +220,7 @@ export interface TlsIdentity {
   readonly chain?: Uint8Array | undefined;
   readonly key?: Uint8Array | undefined;
   readonly pkcs12?: Uint8Array | undefined;
-  /** Of the key or of the PKCS#12 file. */
+  /** The password of the key or of the PKCS#12 file. */
   readonly password?: string | undefined;
   /** An OCSP response about the certificate, in DER form, which clients get that request one. Clients do not read it. */
   readonly ocspStaple?: Uint8Array | undefined;
@@ -260,7 +260,7 @@ export interface TlsContextSettings {
   readonly securityLevel: number;
   /** Up to TLS 1.2, in OpenSSL's form. */
   readonly ciphers: string;
-  /** Of TLS 1.3. */
+  /** Cipher suites of TLS 1.3. */
   readonly cipherSuites: string;
   readonly groups: string;
   readonly signatureAlgorithms: string;
@@ -314,7 +314,7 @@ export interface TlsState {
   /** 0x0303: TLS 1.2. */
   readonly version: number;
   readonly cipher: string;
-  /** Of the key exchange; '' if there was none. */
+  /** The group of the key exchange; '' if there was none. */
   readonly group: string;
   /** The peer's signature algorithm; '' without a certificate of the peer. */
   readonly signature: string;
@@ -335,7 +335,7 @@ export interface CertificateName {
   readonly type: number;
   /** Text; raw bytes of an IP address. */
   readonly value: Uint8Array;
-  /** Of another name. */
+  /** The type of an otherName. */
   readonly oid?: string;
 }
 

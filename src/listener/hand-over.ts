@@ -57,7 +57,7 @@ export interface HandOverQueue {
 /** The properties of a connection from another process; plain JSON. */
 export interface HandOverFacts {
   readonly listener: string;
-  /** Of its filter chain, see ChainIdentity. */
+  /** The fingerprint of the connection's filter chain, see ChainIdentity. */
   readonly fingerprint: string;
   readonly remote: Address;
   /** See KnownConnection. */

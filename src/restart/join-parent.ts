@@ -17,7 +17,7 @@ export interface Joined {
   readonly firstStartedMs: number;
   readonly generation: number;
   readonly sockets: readonly ReceivedSockets[];
-  /** Of session tickets; undefined without any. */
+  /** The parent's keys of session tickets; undefined if it has none. */
   readonly ticketKeys: TicketKeys | undefined;
   /** Directs the link's events, and messages received after the welcome, to `events`. */
   attach(events: LinkEvents<ToChild>): void;

@@ -34,11 +34,11 @@ export interface OfferedSockets {
 export interface Welcome {
   /** When the first epoch began, in milliseconds of CLOCK_MONOTONIC, which the processes of a machine share. */
   readonly firstStartedMs: number;
-  /** Of the parent: number of successive epochs; the first counts 1. */
+  /** The parent's number in the succession of epochs; the first has 1. */
   readonly generation: number;
   readonly sockets: readonly OfferedSockets[];
   readonly isLast: boolean;
-  /** Of session tickets; undefined without any, and after the first welcome. */
+  /** The keys of session tickets; undefined if there are none, and after the first welcome. */
   readonly ticketKeys?: TicketKeys | undefined;
 }
 

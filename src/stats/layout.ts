@@ -19,7 +19,7 @@ export type StatKind =
   /** Numbers without a unit. */
   | 'histogram_count'
   | 'text'
-  /** Of a feature that Baton lacks: always 0, for alerts that expect the name. All of a layout share their slots. */
+  /** A counter of a feature that Baton lacks: always 0, for alerts that expect the name. All those of a layout share their slots. */
   | 'no_counter'
   | 'no_gauge';
 

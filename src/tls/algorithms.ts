@@ -58,7 +58,7 @@ const FIPS: PolicyParameters = {
     'RSA+SHA256:RSA+SHA384:RSA+SHA512:ECDSA+SHA256:ECDSA+SHA384:RSA-PSS+SHA256:RSA-PSS+SHA384:RSA-PSS+SHA512',
 };
 
-/** Of the policies that OpenSSL can obey. */
+/** The parameters of the compliance policies that OpenSSL can enforce. */
 export const POLICY_PARAMETERS: { readonly [policy in TlsParameters_CompliancePolicy]?: PolicyParameters } = {
   FIPS_202205: FIPS,
 };

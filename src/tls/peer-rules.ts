@@ -10,7 +10,7 @@ import { NameType, nameText } from './certificate-names.js';
 export interface NameRule {
   readonly type: NameType;
   readonly matcher: StringMatcher;
-  /** Of an other name, in dotted form. */
+  /** The type of an otherName, in dotted form. */
   readonly oid: string;
 }
 

@@ -11,7 +11,7 @@ export const MAX_TICKET_KEYS = 2;
 const ROTATION_MS = 12 * 3_600_000;
 
 export interface TicketKeys {
-  /** Of TICKET_KEY_BYTES each, the newest first; at most MAX_TICKET_KEYS. */
+  /** Keys of TICKET_KEY_BYTES each, the newest first; at most MAX_TICKET_KEYS. */
   readonly keys: Uint8Array;
   /** When the newest was made: monotonicMs(), whose clock the processes of a machine share. */
   readonly madeMs: number;

@@ -91,7 +91,7 @@ export interface ClusterTls {
 /** A header of the PROXY protocol, which precedes everything else. */
 export interface ProxyHeaderSpec {
   readonly version: ProxyProtocolConfig_Version;
-  /** Of version 2, encoded, in Base64. */
+  /** Encoded TLVs of a version 2 header, in Base64. */
   readonly tlvs: string;
 }
 
@@ -186,7 +186,7 @@ export interface DnsSettings {
 }
 
 export interface DiscoverySpec {
-  /** Of the cluster. */
+  /** The name of the cluster. */
   readonly name: string;
   readonly type: HostSource;
   readonly endpoints: readonly EndpointSpec[];

@@ -9,7 +9,7 @@ export interface EncodedResource {
   readonly name: string;
   readonly version: string;
   readonly aliases: readonly string[];
-  /** Of the google.protobuf.Any; for a wrapped resource that of envoy.service.discovery.v3.Resource. */
+  /** The type URL of the google.protobuf.Any; for a wrapped resource, of the one in envoy.service.discovery.v3.Resource. */
   readonly typeUrl: string;
   readonly value: Uint8Array;
 }

@@ -63,7 +63,7 @@ export interface HostNames {
   readonly hostname: string;
   readonly metadata: Metadata | undefined;
   readonly locality?: { readonly region: string; readonly zone: string; readonly subZone: string };
-  /** Of its group of endpoints. */
+  /** Metadata of the host's group of endpoints. */
   readonly localityMetadata?: Metadata | undefined;
 }
 
@@ -148,7 +148,7 @@ export class StreamInfo {
   /** The record that caused this: one of the API's AccessLogType. */
   accessLogType: 'NotSet' | 'DownstreamEnd' | 'TcpConnectionEnd' | 'UdpSessionEnd' | 'UdpPeriodic' = 'NotSet';
 
-  /** Of a DNS filter; undefined for all other streams. */
+  /** The query of a DNS filter; undefined for all other streams. */
   dns: DnsQueryNames | undefined = undefined;
 
   routeName = '';
@@ -180,7 +180,7 @@ export class StreamInfo {
   /** Inferred from x-forwarded-for; empty: that of the connection. */
   inferredRemoteAddress = '';
   connectionId = 0;
-  /** Of a TCP connection; empty until it is logged. */
+  /** The ID of a TCP connection; empty until it is logged. */
   streamId = '';
   connectionTerminationDetails = '';
   /** How the connections ended, and why this side closed them; '' if it did not. */
@@ -253,7 +253,7 @@ export class StreamInfo {
     return this.downstream?.directRemoteText ?? '';
   }
 
-  /** Of the socket itself. */
+  /** The local address of the socket itself. */
   get downstreamDirectLocalAddress(): string {
     return this.downstream?.directLocalText ?? '';
   }

@@ -6,7 +6,7 @@ import type { CelValue } from '../values.js';
 export type Result = CelValue | undefined;
 
 export interface CelFunction {
-  /** Of arguments, the receiver included. */
+  /** Minimum number of arguments, including the receiver. */
   readonly least: number;
   readonly most: number;
   /** How it may be called: as f(a), as a.f(), or as both. */

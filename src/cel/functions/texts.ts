@@ -5,7 +5,7 @@ import { regexSize } from '../../common/text/regex-size.js';
 import { CelMap, type CelValue, textOf } from '../values.js';
 import { type CelFunction, oneOf, type Result, twoOf } from './function-table.js';
 
-/** Of RE2 programs in expressions, as in Envoy. */
+/** Maximum size of RE2 programs in expressions, as in Envoy. */
 const MAX_PROGRAM = 100;
 /** Instructions that find where a pattern without ^ begins. */
 const SEARCH_PROGRAM = 4;

@@ -12,7 +12,7 @@ const UNITS: ReadonlyMap<string, bigint> = new Map([
   ['m', 60n * SECOND],
   ['h', 3600n * SECOND],
 ]);
-/** Of protobuf. */
+/** The limit of google.protobuf.Duration. */
 const MAX_DURATION = 315_576_000_000n * SECOND;
 const MIN_TIMESTAMP = -62_135_596_800n * SECOND;
 const MAX_TIMESTAMP = 253_402_300_800n * SECOND - 1n;

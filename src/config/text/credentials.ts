@@ -76,7 +76,7 @@ export function isCredentialName(name: string): boolean {
 /** Cache: a configuration has few names, each many times. */
 const knownNames = new Map<string, boolean>();
 const MAX_KNOWN_NAMES = 1000;
-/** Of longer names only this many last characters are looked at. */
+/** Number of characters at the end of a name that are inspected. */
 const MAX_ENDING = 1000;
 /** Names from outside can be of any length, and long ones are not cached. */
 const MAX_KNOWN_LENGTH = 100;

@@ -22,7 +22,7 @@ export function expandEnvironment(value: unknown, environment: Environment, repo
 }
 
 class Expansion {
-  /** Of the variables that were replaced. */
+  /** The values of the variables that were replaced. */
   readonly values = new Set<string>();
   readonly #environment: Environment;
   readonly #report: ReportVariable;

@@ -22,7 +22,7 @@ export const enum FieldType {
   Sint64 = 18,
 }
 
-/** Of a field that is neither a message nor an enum, as error messages show it. */
+/** Names of the types of fields that are neither messages nor enums, as error messages show them. */
 export const TYPE_NAMES: { readonly [type: number]: string } = {
   [FieldType.Double]: 'TYPE_DOUBLE',
   [FieldType.Float]: 'TYPE_FLOAT',
@@ -51,7 +51,7 @@ export const enum WellKnown {
   Struct = 5,
   Value = 6,
   ListValue = 7,
-  /** Of one number, text or the like. */
+  /** A wrapper of a scalar, such as google.protobuf.Int32Value. */
   Wrapper = 8,
 }
 
@@ -66,9 +66,9 @@ export interface FieldDescriptor {
   readonly hasPresence: boolean;
   /** Text must be UTF-8. */
   readonly checksUtf8: boolean;
-  /** Of the oneof that it is part of; -1: of none. */
+  /** The index of the oneof that contains the field; -1: none does. */
   readonly oneof: number;
-  /** Of a message or a group. */
+  /** The descriptor of a field that is a message or a group. */
   readonly message: MessageDescriptor | undefined;
   readonly enum: EnumDescriptor | undefined;
 }

@@ -20,7 +20,7 @@ export class WireReader {
   readonly bytes: Buffer;
   at: number;
   readonly end: number;
-  /** Of the last tag. */
+  /** The field number of the last tag. */
   field = 0;
   wireType: WireType = WireType.Varint;
 

@@ -5,7 +5,7 @@ import { MAX_TIMER_MS, Timer } from '../sdk.js';
 import type { StreamCalls } from './cluster-fetch.js';
 import type { SharedByStreams } from './shared.js';
 
-/** Of one stream at a time: each needs memory. */
+/** Maximum number of pending timers of a stream: each needs memory. */
 const MAX_TIMERS = 100;
 
 /** The filter of a stream, as its context uses it. */

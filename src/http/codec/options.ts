@@ -21,7 +21,7 @@ export interface Http1Options {
   refusesHttpsTargets?: boolean;
   /** Discards received trailers and sends none. */
   dropsTrailers?: boolean;
-  /** Of sent heads; undefined: as received. */
+  /** The case of header names in sent heads; undefined: as received. */
   nameCase?: NameCase;
 }
 

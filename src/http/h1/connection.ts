@@ -76,7 +76,7 @@ export abstract class H1Connection<Decoder extends RequestDecoder | ResponseDeco
   protected readonly limits: Http1Options;
   readonly #kind: HeadKind;
 
-  /** Of the current exchange. */
+  /** Byte counts of the current exchange. */
   readonly bytes = new StreamBytes();
   protected decoder: Decoder | undefined;
   /** The head of the received message. */

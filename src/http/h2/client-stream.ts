@@ -12,7 +12,7 @@ export class H2ClientStream extends H2Stream implements RequestEncoder {
   declare decoder: ResponseDecoder | undefined;
   /** The response has no body, whatever its content-length is. */
   isHeadRequest = false;
-  /** Of an upgrade. */
+  /** The type of an upgrade; '' for other requests. */
   upgradeType = '';
 
   get protocol(): Protocol {

@@ -20,7 +20,7 @@ export interface TraceRules {
   readonly propagates: boolean;
   /** Spans have events. */
   readonly isVerbose: boolean;
-  /** Of paths in tags. */
+  /** Maximum length of paths in tags. */
   readonly maxPathLength: number;
   tagsFor(route: RouteTracing | undefined): readonly CompiledTag[];
   namesFor(route: RouteTracing | undefined): SpanNameFormats;

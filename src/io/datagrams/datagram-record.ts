@@ -8,11 +8,11 @@ export const ADDRESS_WORDS = 6;
 
 export const enum DatagramWord {
   Id = 0,
-  /** Of an event: a DatagramEvent. Of a sent record: 0 or errno. */
+  /** In an event: a DatagramEvent. In a sent record: 0 or an errno. */
   Kind = 1,
   /** The datagram's place in the memory. */
   Offset = 2,
-  /** Of Datagram: its bytes. Of Dropped: number of datagrams. Of Error: errno. */
+  /** For Datagram: its length in bytes. For Dropped: the number of datagrams. For Error: the errno. */
   Length = 3,
   /** The other end; none on a connected socket. */
   Peer = 4,

@@ -54,7 +54,7 @@ export interface TlsClientOptions {
 export class Transport {
   readonly memory: Memory;
   readonly clock: Clock;
-  /** Of connections to and from this thread. */
+  /** The serial numbers of connections to and from this thread. */
   readonly serials = new ConnectionSerials();
 
   readonly #shim: NativeShim;

@@ -147,7 +147,7 @@ class Found {
       yield* unmatched('response_header_matches', expected.response_header_matches, this.#response());
   }
 
-  /** Of a redirect or a direct response; otherwise 0. */
+  /** The status of a redirect or a direct response; otherwise 0. */
   get status(): number {
     if (this.#route?.kind === RouteKind.Redirect) return this.#route.redirectStatus;
     return this.#route?.kind === RouteKind.DirectResponse ? this.#route.directStatus : 0;

@@ -15,7 +15,7 @@ import type { SecretKind, TlsSecretKind } from './secret-discovery.js';
 
 export interface TlsSecrets {
   readonly certificates: readonly TlsCertificate[];
-  /** Of each certificate; '' for one in the context's configuration. */
+  /** The secret's name of each certificate; '' for one in the context's configuration. */
   readonly certificateNames: readonly string[];
   readonly validation: CertificateValidationContext | undefined;
   readonly validationName: string;
@@ -26,7 +26,7 @@ export interface TlsSecrets {
 /** The parts of a context that hold or name secrets. */
 export interface SecretConfig {
   readonly common: CommonTlsContext;
-  /** Of a server. */
+  /** The settings of session tickets; only for a server. */
   readonly tickets?: Pick<DownstreamTlsContext, 'session_ticket_keys' | 'session_ticket_keys_sds_secret_config'>;
 }
 

@@ -21,7 +21,7 @@ export interface ConnectOptions {
   readonly traits: ConnectionTraits | undefined;
 }
 
-/** Of connections that are not made for requests. */
+/** The options of connections that are not opened for a request. */
 export const NO_CONNECT_OPTIONS: ConnectOptions = { alpn: new Uint8Array(), traits: undefined };
 
 /** `client` may change or end; its addresses are copied. */

@@ -6,7 +6,7 @@ import type { PoolProtocol } from '../../http/codec/connections.js';
 import type { HttpPool } from './http-pool.js';
 
 export class HostPools {
-  /** Of requests on which connections do not depend. */
+  /** Pools of requests without connection options. */
   readonly #common: HttpPool[] = [];
   /** Undefined: no other requests were sent. */
   #named: Map<string, HttpPool[]> | undefined;

@@ -53,7 +53,7 @@ export interface DnsResolverOptions {
 }
 
 export class DnsResolver {
-  /** Of this resolver and of those that withSettings() has made. */
+  /** Counters of this resolver and of those that withSettings() has created. */
   readonly counters: DnsCounters;
   readonly #hosts: ReloadedFile<ReadonlyMap<string, HostsEntry>>;
   readonly #conf: ReloadedFile<ResolvConf>;

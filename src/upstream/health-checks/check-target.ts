@@ -30,7 +30,7 @@ export interface UncountedStats {
 export interface CheckTarget {
   readonly cluster: RequestedCluster;
   readonly host: Host;
-  /** Of checks that are requests. */
+  /** The protocol of checks that send a request. */
   readonly protocol: ClientProtocol;
   readonly options: ConnectOptions;
 }

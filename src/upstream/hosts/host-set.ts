@@ -46,7 +46,7 @@ export interface HostSetData {
 export interface HostDescription {
   hostname: string;
   locality: Locality;
-  /** Of the group of endpoints that has the host. */
+  /** Metadata of the host's group of endpoints. */
   localityMetadata: Metadata | undefined;
   isCanary: boolean;
   metadata: Metadata | undefined;

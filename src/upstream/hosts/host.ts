@@ -33,7 +33,7 @@ export interface EndpointTraits {
   readonly check?: EndpointCheck;
   /** For logs, headers and the dump of endpoints. */
   readonly metadata?: Metadata;
-  /** Of its group of endpoints, for expressions. */
+  /** Metadata of the host's group of endpoints, for expressions. */
   readonly localityMetadata?: Metadata;
   /** Number of its transport socket: see TransportMatches. Absent: OWN_TRANSPORT. */
   readonly transport?: number;

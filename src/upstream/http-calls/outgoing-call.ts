@@ -54,7 +54,7 @@ export abstract class OutgoingCall implements PoolRequest {
   pendingNext: PoolRequest | undefined = undefined;
   protected readonly cluster: Cluster;
   protected readonly host: ClusterHost;
-  /** Of the response; 0 before it. */
+  /** The status of the response; 0 before it. */
   protected status = 0;
   readonly #thread: CallingThread;
   /** Undefined before start(). */

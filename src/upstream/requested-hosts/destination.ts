@@ -37,7 +37,7 @@ export interface NameDestination {
   readonly kind: 'name';
   /** Limit of requests that wait for a name. */
   readonly maxWaiting: number;
-  /** Of names without one. */
+  /** The port of names that have none. */
   readonly defaultPort: number;
   /** dns_cache.<name>. */
   readonly scope: ScopeRef;

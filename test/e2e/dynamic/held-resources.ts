@@ -16,7 +16,7 @@ export interface Held {
   /** Memory chunks of the stats, and the end of the primary's part of their directory. */
   readonly statsMemory: number;
   readonly directoryEnd: number;
-  /** Of each thread that answered, the primary first, after garbage collection. */
+  /** The heap of each thread that answered, after garbage collection; the primary's first. */
   readonly heaps: readonly HeldHeap[];
   readonly rssBytes: number;
 }

@@ -25,7 +25,7 @@ const ERRORS = [
 export class FramePeer {
   readonly #encoder = new EncoderBench();
   readonly #decoder = new DecoderBench();
-  /** Of an incomplete header section. */
+  /** The fragments of an incomplete header section. */
   readonly #fragments: Buffer[] = [];
 
   /** A header section in one frame. */

@@ -12,7 +12,7 @@ import { DEFAULT_FIELDS } from '../messages/send-response.js';
 import type { AdminConnection } from './admin-connection.js';
 
 export interface ProtocolOptions {
-  /** Of a request, including its first line. */
+  /** Maximum size of a request's head, including its first line. */
   readonly maxHeaderBytes: number;
   /** Time limits for the head of a request, and for the whole request. */
   readonly headTimeoutMs: number;

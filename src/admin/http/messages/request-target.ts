@@ -5,7 +5,7 @@ import { mergedPath } from '../../../http/normalization/path-normalization.js';
 export interface Target {
   /** Path and query. */
   readonly path: string;
-  /** Of a whole URL: it replaces the Host header (RFC 9112 §3.2.2). */
+  /** The authority of a target in absolute form: it replaces the Host header (RFC 9112 §3.2.2). */
   readonly authority: string | undefined;
 }
 

@@ -13,8 +13,9 @@ const TAG_PREFIX = '_dd.p.';
 export const HIGH_ID = `${TAG_PREFIX}tid`;
 const MAX_TAGS_LENGTH = 512;
 const MAX_STATES = 31;
-/** Of Datadog's member of tracestate: one that is read, without its name, and one that is written. */
+/** Maximum length of Datadog's member of a received tracestate, without its name. */
 const MAX_READ_STATE = 512;
+/** Maximum length of the member that is written. */
 const MAX_STATE = 256;
 const NO_ID = '0'.repeat(16);
 

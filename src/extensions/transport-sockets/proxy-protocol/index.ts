@@ -7,7 +7,7 @@ import { accepted, type NamedExtension } from '../../sdk.js';
 
 const MESSAGE = 'envoy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport';
 const UNREAD = 'Envoy does not read it either';
-/** Of a version 2 header, whose length field counts two addresses and ports, too. */
+/** Maximum length of the TLVs of a version 2 header, whose length field also counts two addresses and ports. */
 const MAX_TLV_BYTES = 65535 - 36;
 
 export const upstreamProxyProtocol: NamedExtension = {

@@ -28,10 +28,10 @@ type Detector = (headers: HeaderBlock, peer: string) => Detected | number;
 
 /** There is one for each connection manager and thread. */
 export class OriginalIpDetection {
-  /** Of the last detect(): the client's address, '' if none was found, and whether it may make the request internal. */
+  /** Results of the last detect(): the client's address, '' if none was found; and whether it may make the request internal. */
   ip = '';
   isTrusted = false;
-  /** Of the last detect(): the status of the answer to a request that is refused; 0: it is not. */
+  /** Result of the last detect(): the response status if the request is refused, else 0. */
   refusal = 0;
   readonly #detectors: readonly Detector[];
 

@@ -72,7 +72,7 @@ export interface RouteSettings<C> {
   mirrors: readonly MirrorPolicy<C>[] | undefined;
   tracing: RouteTracing | undefined;
   pathRewrite: PathRewrite | TemplateRewrite | undefined;
-  /** Of a weighted cluster. */
+  /** The Host that a weighted cluster sets; undefined: none. */
   clusterHost: HeaderLine | undefined;
   hostRewrite: HostRewrite | undefined;
   redirect: Redirect | undefined;
@@ -92,7 +92,7 @@ export class Route<C> {
   /** As configured; '' without a name. */
   readonly name: string;
   readonly virtualHostName: string;
-  /** Of its virtual host; undefined: none. */
+  /** The virtual clusters of its virtual host; undefined: none. */
   readonly virtualClusters: VirtualClusters | undefined;
   /** The stats of its stat_prefix; undefined: none. */
   readonly counts: RouteCounts | undefined;

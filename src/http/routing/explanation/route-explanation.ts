@@ -21,7 +21,7 @@ export interface Circumstances {
   readonly fraction?: string | undefined;
   /** Undefined: the configured values apply. */
   readonly runtime?: Runtime | undefined;
-  /** Of the client's connection; undefined without TLS. */
+  /** The TLS properties of the client's connection; undefined without TLS. */
   readonly security?: ConnectionSecurity | undefined;
 }
 

@@ -29,7 +29,7 @@ export class PathRule {
   readonly #length: number;
   readonly #ignoresCase: boolean;
   readonly #regex: Regex | undefined;
-  /** Of path_match_policy; undefined: another condition. */
+  /** The template of path_match_policy; undefined for other conditions. */
   readonly template: UriTemplate | undefined;
 
   /** @throws BatonError when the condition is invalid; `where` is its path in the configuration. */

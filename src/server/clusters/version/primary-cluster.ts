@@ -62,7 +62,7 @@ export class PrimaryCluster {
   readonly discovery: HostDiscovery;
   /** Waits for the secrets of its TLS context: until they arrive, health checks could only fail. */
   readonly #secrets: InitManager;
-  /** Of a dynamic forward proxy. */
+  /** The DNS cache of a dynamic forward proxy. */
   readonly #dnsCache: HeldDnsCache | undefined;
   readonly #specVersion: number;
   readonly #resources: VersionResources;

@@ -72,7 +72,7 @@ export async function startAuthzService(
   return { port: (server.address() as AddressInfo).port, questions };
 }
 
-/** Of a filter in a listener of the proxy. */
+/** The ext_authz filter of a listener, and the routes and filters around it. */
 export interface AuthzListener {
   /** Fields of ExtAuthz; with an `http_service` there is no gRPC service. */
   readonly filter: Config;

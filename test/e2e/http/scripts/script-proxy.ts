@@ -18,7 +18,7 @@ import { type HttpProxy, managerOf, routeTo, startProxy } from '../proxy.js';
 export interface ScriptOptions extends Omit<BatonOptions, 'config'> {
   /** The files of the module by name; its entry is filter.ts. */
   files: Readonly<Record<string, string>>;
-  /** Of the filter: config, timeout, failure_policy. */
+  /** Fields of the filter: config, timeout, failure_policy. */
   filter?: Config;
   watch?: boolean;
   /** Port of the cluster `host`; default: that of an echoing upstream. */

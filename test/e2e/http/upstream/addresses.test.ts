@@ -72,7 +72,7 @@ async function startNamed(name: string, where: ListenOptions): Promise<number> {
   return typeof address === 'string' ? 0 : address.port;
 }
 
-/** Of full length: Node.js pads shorter names with NULs, which belong to the name. */
+/** Returns an abstract name of full length: Node.js pads shorter names with NULs, which become part of the name. */
 function abstractName(name: string): string {
   return `baton-${name}-${process.pid}`.padEnd(107, '.');
 }

@@ -13,7 +13,7 @@ interface Policy {
 }
 
 export class Policies implements Engine {
-  /** Of requests and connections that no policy matches. */
+  /** The outcome for requests and connections that no policy matches. */
   readonly #otherwise: Outcome;
   /** In the order of names, as in Envoy. */
   readonly #policies: readonly Policy[];

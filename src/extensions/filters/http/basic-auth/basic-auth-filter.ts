@@ -21,7 +21,7 @@ export interface BasicAuthRules {
   /** Gets the name of the user. */
   readonly forwarded: HeaderKey | undefined;
   readonly mayBeMissing: boolean;
-  /** Of the dynamic metadata that gets the name; undefined: none does. */
+  /** The namespace of the dynamic metadata that receives the user name; undefined: none does. */
   readonly namespace: string | undefined;
   readonly stats: Scope;
 }

@@ -4,7 +4,7 @@ import { defineLayout } from '../../../sdk.js';
 
 export const InjectorStats = defineLayout({ already_exists: 'counter', failed: 'counter', injected: 'counter' });
 
-/** Of the tokens that it fetches. */
+/** Stats of the tokens that the filter fetches. */
 export const TokenStats = defineLayout({
   token_fetch_failed_on_bad_response_code: 'counter',
   token_fetch_failed_on_bad_token: 'counter',

@@ -6,7 +6,7 @@ import type { Memory, StreamControl } from '../../../sdk.js';
 /** The compiled settings. */
 export interface BodyRules {
   readonly maxBytes: number;
-  /** Of a longer body the service gets the beginning; otherwise the client gets 413. */
+  /** The service receives the beginning of a longer body. Otherwise the client gets 413. */
   readonly mayBePartial: boolean;
   /** The body need not be UTF-8. */
   readonly isBinary: boolean;

@@ -306,7 +306,7 @@ const ESCAPES: { readonly [kind: string]: string } = {
   t: '\t',
   v: '\v',
 };
-/** Of \uXXXX. */
+/** Length of an escape such as \u00e9. */
 const ESCAPE_BYTES = 6;
 
 const QUOTE = 34;

@@ -32,7 +32,7 @@ export interface EncodingRules {
   readonly ignoresEnumCase: boolean;
   /** A value in the body must equal the one that the path or the query has for the same field. */
   readonly refusesCollisions: boolean;
-  /** Of google.protobuf.Any. */
+  /** The messages that a google.protobuf.Any may contain. */
   readonly messages: ReadonlyMap<string, MessageDescriptor>;
 }
 
@@ -59,7 +59,7 @@ export class MessageEncoder {
   readonly #rules: EncodingRules;
   /** Names of the fields around the current one. */
   #path: string[] = [];
-  /** Of the message that was passed to encode(). */
+  /** The name of the message that was passed to encode(). */
   #rootName = '';
   /** The last mistake. */
   error: string | undefined;

@@ -11,7 +11,7 @@ export class RuleError extends Error {}
 
 /** A method with one of its bindings. */
 export interface BoundMethod {
-  /** Of the gRPC request. */
+  /** The path of the gRPC request. */
   readonly path: string;
   readonly method: MethodDescriptor;
   readonly variables: readonly PathVariable[];

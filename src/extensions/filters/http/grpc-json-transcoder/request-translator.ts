@@ -28,7 +28,7 @@ export class RequestTranslator {
   readonly #call: RequestCall;
   readonly #elements: JsonElements | undefined;
   readonly #maxBytes: number;
-  /** Of an HTTP body, until its first message. */
+  /** The content type of an HTTP body, until its first message. */
   #contentType: string;
   /** The next message is the first one, which has what the path and the query say. */
   #isFirst = true;

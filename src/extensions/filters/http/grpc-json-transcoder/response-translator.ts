@@ -16,7 +16,7 @@ export class ResponseTranslator {
   readonly #bound: BoundMethod;
   readonly #frames = new MessageFrames();
   #count = 0;
-  /** Of the first HttpBody, one character a byte. */
+  /** The content type of the first HttpBody, one character per byte. */
   contentType: string | undefined;
 
   constructor(rules: TranscoderRules, bound: BoundMethod) {

@@ -4,7 +4,7 @@ import type { CookieTemplate } from './cookies.js';
 
 /** Limits of the cookies of a token. */
 export interface ChunkLimits {
-  /** Of a whole Set-Cookie field. */
+  /** Maximum size of a whole Set-Cookie header. */
   readonly maxBytes: number;
   readonly maxChunks: number;
 }

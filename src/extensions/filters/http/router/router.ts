@@ -129,7 +129,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   #isMirrored = false;
   /** Redirects of hosts that can be followed: the request is kept for them. */
   #redirects: InternalRedirects | undefined;
-  /** Of the current or last try of a traced request. */
+  /** The span of the current or last try of a traced request. */
   #span: TrySpan | undefined;
 
   constructor(stream: ResponseStream, thread: UpstreamThread, options: RouterOptions) {

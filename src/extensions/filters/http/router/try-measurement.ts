@@ -16,7 +16,7 @@ export class TryMeasurement {
   readonly #requestFields: number;
   #isCutShort = false;
   #sent = 0;
-  /** Of all heads of the response. */
+  /** The size of all heads of the response. */
   #responseBytes = 0;
   #responseFields = 0;
   #received = 0;
@@ -75,7 +75,7 @@ export function recordBudget(stats: ClusterMeasurements, elapsedMs: number, time
   stats.budgets?.record(slot, usedPercent(elapsedMs, timeoutMs));
 }
 
-/** Of an unlimited time nothing is used. */
+/** Returns the used share of a timeout in percent; 0 for an unlimited one. */
 function usedPercent(elapsedMs: number, timeoutMs: number): number {
   return timeoutMs === 0 ? 0 : Math.floor((Math.floor(elapsedMs) * 100) / timeoutMs);
 }

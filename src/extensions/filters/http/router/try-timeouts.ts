@@ -13,7 +13,7 @@ export interface TryTimeout {
   readonly counter: CounterSlot;
   /** %RESPONSE_CODE_DETAILS% if the request is not retried. */
   readonly details: string;
-  /** Of the try. */
+  /** The response flag of the try. */
   readonly flag: ResponseFlag;
   /** The host was too slow. False for the maximum stream duration. */
   readonly isSlowness: boolean;

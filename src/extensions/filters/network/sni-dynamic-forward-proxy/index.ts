@@ -12,7 +12,7 @@ import {
 
 const MESSAGE = 'envoy.extensions.filters.network.sni_dynamic_forward_proxy.v3.FilterConfig';
 
-/** Of names without port_value. */
+/** The port if the filter has no port_value. */
 const DEFAULT_PORT = 443;
 
 export const sniDynamicForwardProxy: NetworkFilterExtension<SniDynamicForwardProxyFilterConfig> = {

@@ -38,7 +38,7 @@ export class DomainTable {
   readonly retries: number;
   readonly #isCaseInsensitive: boolean;
   readonly #domains = new Map<string, DomainTarget>();
-  /** Of names that begin with '*.', by the rest. */
+  /** Targets of names that begin with '*.', by the rest of the name. */
   readonly #wildcards = new Map<string, DomainTarget>();
   readonly #services = new Map<string, Service>();
   /** The last two labels of all names. */

@@ -79,7 +79,7 @@ export class UdpSession implements DatagramReceiver, DatagramSender, SessionCoun
   readonly #clusterStats: Scope;
   /** The host's cluster. */
   readonly #owner: Cluster;
-  /** Of its socket; -1: none is open. */
+  /** The id of the session's socket; -1: none is open. */
   #socket = -1;
   #lastActiveMs: number;
   /** The owner's hosts when the host was last among them. */

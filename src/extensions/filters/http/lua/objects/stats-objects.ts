@@ -12,7 +12,7 @@ import {
 import { LuaStats } from '../stats.js';
 import { LuaClass } from './classes.js';
 
-/** Of one filter and worker: each needs memory that is not freed before its chain is removed. */
+/** Maximum number of stat names per filter and worker: each needs memory that is not freed before its chain is removed. */
 const MAX_NAMES = 1000;
 const UNITS = new Set(['ms', 'milliseconds', 'microseconds', 'nanoseconds', 'bytes', 'unspecified']);
 
