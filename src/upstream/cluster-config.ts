@@ -114,7 +114,7 @@ export interface ClusterSpec {
   readonly httpFilters: readonly HttpFilter[] | undefined;
   /** How requests name their hosts; undefined: a load balancer picks. */
   readonly destination: DestinationSpec | undefined;
-  /** Names of the clusters of an aggregate, in the order of preference; undefined: it is none. */
+  /** Names of the clusters of an aggregate, in the order of preference; undefined for other clusters. */
   readonly aggregated: readonly string[] | undefined;
   readonly connectTimeoutMs: number;
   /** High watermark of a connection's pending bytes. */

@@ -337,7 +337,7 @@ baton.yaml:2:53: ${LISTENER}.per_connection_buffer_limit_bytes: -1 is out of ran
     |                       ^`,
   ],
   [
-    'a duration in separate fields that are none',
+    'separate fields that do not form a duration',
     'stats_flush_interval: { seconds: 5, nanos: 1000000000 }\n',
     `baton.yaml:1:23: stats_flush_interval: a duration has 0 to 315576000000 seconds and 0 to 999999999 nanos
   1 | stats_flush_interval: { seconds: 5, nanos: 1000000000 }

@@ -17,7 +17,8 @@ class TlsContext {
  public:
   // Returns nullptr with `mistake` for settings that OpenSSL refuses.
   static std::shared_ptr<TlsContext> create(TlsSettings settings, TlsMistake& mistake);
-  // Returns a context whose handshakes fail at once: its certificates are not known yet. nullptr without memory.
+  // Returns a context whose handshakes fail at once: its certificates are not known yet. nullptr if memory cannot be
+  // allocated.
   static std::shared_ptr<TlsContext> unready(bool isServer);
 
   SSL_CTX* ssl() const { return context_.get(); }

@@ -43,7 +43,7 @@ class TlsSession {
  public:
   enum class Step { Wait, More, Done, Failed, Ended, Broken };
 
-  // Returns nullptr without memory. A server ignores `options`. `unsent` goes out first, as it is.
+  // Returns nullptr if memory cannot be allocated. A server ignores `options`. `unsent` is sent first, unencrypted.
   static std::unique_ptr<TlsSession> create(std::shared_ptr<TlsContext> context, TlsClientOptions options, int32_t connection,
                                             TlsObserver& observer, PendingQueue unsent);
   ~TlsSession();

@@ -41,7 +41,7 @@ class SocketStream {
   // Returns whether the stream itself buffers bytes for read(), which epoll does not report.
   bool hasBuffered() const { return tls_ != nullptr && tls_->hasBuffered(); }
 
-  // Encrypts what follows; bytes that are unsent now go out first, as they are. Returns false without memory.
+  // Encrypts all further bytes; those that are still unsent are sent first, unencrypted. Returns false if memory cannot be allocated.
   bool startTls(std::shared_ptr<TlsContext> context, TlsClientOptions options, int32_t connection,
                 TlsObserver& observer);
   // nullptr for a plain stream.

@@ -29,7 +29,7 @@ export function timestampOf(nanos: bigint): CelTimestamp | undefined {
   return nanos > MAX_TIMESTAMP || nanos < MIN_TIMESTAMP ? undefined : new CelTimestamp(nanos);
 }
 
-/** Parses a duration such as 1.5h or -2m30s. Returns undefined if it is none. */
+/** Parses a duration such as 1.5h or -2m30s. Returns undefined for an invalid one. */
 export function parseDuration(text: string): CelDuration | undefined {
   if (text.length > MAX_TEXT || !/^[+-]?(?:0|(?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|ms|s|m|h))+)$/.test(text))
     return undefined;
@@ -43,7 +43,7 @@ export function parseDuration(text: string): CelDuration | undefined {
 
 const TIMESTAMP = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?\d*(Z|[+-]\d\d:\d\d)$/i;
 
-/** Parses a time as in RFC 3339. Returns undefined if it is none. */
+/** Parses a time as in RFC 3339. Returns undefined for an invalid one. */
 export function parseTimestamp(text: string): CelTimestamp | undefined {
   const match = text.length > MAX_TEXT ? null : TIMESTAMP.exec(text);
   if (match === null) return undefined;

@@ -1,6 +1,6 @@
 // Text of modules and bytes of heads. A head has one character per byte; a module has text.
 
-/** Returns a value of a head as text: UTF-8, or the bytes as Latin-1 if they are none. */
+/** Returns a header value as text: decoded from UTF-8, or from Latin-1 if it is not valid UTF-8. */
 export function textOfHead(value: string): string {
   for (let i = 0; i < value.length; i++) {
     if (value.charCodeAt(i) > 127) return decoded(value);

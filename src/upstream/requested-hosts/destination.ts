@@ -118,7 +118,7 @@ export class AddressReader implements DestinationReader {
 }
 
 /**
- * Returns the IP address with port in a text; undefined: it is none. An IPv4-mapped one becomes IPv4, because threads find hosts by the text of
+ * Parses an IP address with port; undefined: the text is not one. An IPv4-mapped one becomes IPv4, because threads find hosts by the text of
  * their socket address.
  */
 export function destinationAddress(text: string): Address | undefined {

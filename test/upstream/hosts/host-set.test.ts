@@ -130,7 +130,7 @@ t.test('hosts with the same address and different keys are distinct in any order
   t.same([...hosts.data.blocks.subarray(0, 2)], [second, first]);
 });
 
-t.test('each changed property of a host is a change, a repeated one is none', async (t) => {
+t.test('each changed property of a host is a change, a repeated one is not', async (t) => {
   const changes: Partial<ResolvedEndpoint>[] = [
     { weight: 2 },
     { healthFlags: 1 },

@@ -117,7 +117,7 @@ function entriesOf(headers: HeaderBlock): string[] {
   return headers.get(FORWARDED_FOR)?.split(',') ?? [];
 }
 
-/** Returns the canonical form of an address; '' if it is none. */
+/** Returns the canonical form of an address; '' if the text is not an address. */
 function addressIn(text: string): string {
   const trimmed = text.trim();
   // A zone ID that names an interface of another machine has no meaning here.

@@ -26,7 +26,7 @@ export interface RateLimitService {
   readonly questions: Question[];
 }
 
-/** Starts a service. `failing`: the call fails; `silent`: it has no end; `garbled`: the message is none. Other requests are allowed. */
+/** Starts a service. `failing`: the call fails; `silent`: it has no end; `garbled`: the message cannot be decoded. Other requests are allowed. */
 export async function startRateLimitService(
   t: Teardown,
   answers: Readonly<Record<string, object>>,

@@ -16,7 +16,7 @@ t.test('an absolute URL is a target, without its fragment and credentials', asyn
   }
 });
 
-t.test('anything else is none', async (t) => {
+t.test('anything else is not a redirect target', async (t) => {
   const attacks = [
     ...['', '/a', 'a', '//a/b', 'http:/a', '://a', 'http://', 'http:///a', '1http://a', 'ht tp://a', 'http://a b/'],
     ...[

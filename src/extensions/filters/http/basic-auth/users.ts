@@ -10,7 +10,7 @@ export class Users {
   /** Digests by name, which has one character per byte. */
   readonly #digests = new Map<string, Buffer>();
 
-  /** Throws a BatonError CONFIG_INVALID for a line that is none; `where`: the path of the text. It never contains a password. */
+  /** Throws a BatonError CONFIG_INVALID for an invalid line; its message never contains a password. `where`: the path of the text. */
   constructor(text: string, where: string) {
     const fail = (reason: string): never => {
       throw new BatonError('CONFIG_INVALID', `basic auth: ${reason}`, { where });

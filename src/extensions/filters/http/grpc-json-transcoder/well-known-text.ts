@@ -1,4 +1,4 @@
-// The JSON forms of google.protobuf.Timestamp, Duration and FieldMask. Their parsers return the text of an error for a text that is none.
+// The JSON forms of google.protobuf.Timestamp, Duration and FieldMask. Their parsers return an error message for an invalid text.
 
 export interface SecondsAndNanos {
   readonly seconds: bigint;

@@ -16,7 +16,7 @@ const URL =
   /^([a-z][a-z0-9+.-]*):\/\/(?:[\w.~!*'();:&=+$,%-]*@)?(\[[\da-f:.]+\]|[\w.-]+)(:\d{1,5})?([/?][^#]*)?(?:#.*)?$/i;
 const ALLOWED = /^[\x21-\x7e\x80-\xff]*$/;
 
-/** Parses an absolute URL; undefined: it is none. */
+/** Parses an absolute URL; undefined: the text is not one. */
 export function parseUrl(text: string): AbsoluteUrl | undefined {
   const [, scheme, name, port = '', target = ''] = (ALLOWED.test(text) && URL.exec(text)) || [];
   if (scheme === undefined || name === undefined) return undefined;

@@ -26,7 +26,7 @@ function httpBody(type: string, data: string): string {
   return Buffer.concat([part(0x0a, type), part(0x12, data)]).toString('hex');
 }
 
-besideEnvoy('a message becomes JSON, and bytes that are none an error', async (t, program) => {
+besideEnvoy('a message becomes JSON, and bytes that are not a message become an error', async (t, program) => {
   const proxy = (await proxies(program)).plain;
   const read = async (reply: string) => proxy.send('GET', '/v1/all/x', '', { 'x-reply': reply });
   const double = (value: number) => {

@@ -127,7 +127,7 @@ t.test('a malformed hello is no TLS', async (t) => {
   );
 });
 
-t.test('a list of protocols that is malformed is none', async (t) => {
+t.test('a malformed list of protocols counts as an empty one', async (t) => {
   for (const content of [
     vector(2),
     vector(2, vector(1)),
