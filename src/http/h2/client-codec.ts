@@ -223,7 +223,7 @@ export class H2ClientCodec extends H2Connection implements ClientCodec {
     this.#events.onStreamLimit?.(limit);
   }
 
-  protected override onPeerEnded(): void {
+  override onPeerEnded(): void {
     if (this.isClosed) return;
     this.isClosed = true;
     this.resetStreams(ResetReason.ConnectionTermination, undefined);

@@ -1,10 +1,11 @@
-// The common part of both ends of an HTTP/2 connection: frames in and out, settings, windows, and the table of streams.
+// The common part of both ends of an HTTP/2 connection: what received frames mean, settings, receive windows, and the table of streams.
+// FrameInput reads the frames, and StreamSender sends what streams have.
 //
-// Bytes are handled frame by frame in a loop; those beyond the share of a turn are held, as in HTTP/1. The connection itself is always
-// read, because window updates and pings must be handled. A stream that is not read withholds its window updates instead.
+// The connection itself is always read, because window updates and pings must be handled. A stream that is not read withholds its window
+// updates instead.
 
 import { HeldBytes } from '../../io/held-bytes.js';
-import { type Memory, NO_BLOCK } from '../../io/memory.js';
+import type { Memory } from '../../io/memory.js';
 import type { CounterSlot } from '../../stats/layout.js';
 import { Http2Stats } from '../../stats/layouts/http.js';
 import type { Scope } from '../../stats/thread-stats.js';
@@ -25,7 +26,8 @@ import {
   WRONG_LENGTH,
 } from './errors.js';
 import { FloodGuard } from './floods.js';
-import { type FrameHandler, FrameReader } from './frame-reader.js';
+import { FrameInput, type ReceivingConnection } from './frame-input.js';
+import { frameFault } from './frame-rules.js';
 import { FrameWriter } from './frame-writer.js';
 import {
   ACK,
@@ -34,36 +36,26 @@ import {
   Flag,
   FRAME_HEADER_BYTES,
   FrameType,
-  MAX_WINDOW,
   readUint31,
   readUint32,
 } from './frames.js';
-import { Section } from './head-builder.js';
-import { sendSection } from './head-writer.js';
+import type { Section } from './head-builder.js';
 import { HpackDecoder } from './hpack/decoder.js';
-import { HpackEncoder } from './hpack/encoder.js';
 import { Keepalive } from './keepalive.js';
 import { ResetStreams } from './reset-streams.js';
-import { ownSettings, PeerSettings, SETTING_BYTES } from './settings.js';
+import { SectionFragments } from './section-fragments.js';
+import { ownSettings, PeerSettings } from './settings.js';
 import { type H2Shared, h2Shared } from './shared.js';
 import type { H2Stream, StreamCarrier } from './stream.js';
+import { type SendingConnection, StreamSender } from './stream-sender.js';
 
-/** Steps of one connection in a turn: frames, and parts of bodies. */
-const SHARE = 256;
-/** Additional steps for a header section. */
+/** Steps of FrameInput that a header section costs besides its own. */
 const HEAD_STEPS = 15;
-/** Bytes of queued bodies that are sent in a turn. */
-const FLUSH_BYTES = 256 * 1024;
-/** Added to twice the limit of a decoded header section, for peers that encode it inefficiently. */
-const SPARE_BLOCK_BYTES = 16 * 1024;
-/** Number of CONTINUATION frames of a section that may be small. With more of them, MIN_CONTINUATION_BYTES is their minimum average size. */
-const FREE_CONTINUATIONS = 16;
-const MIN_CONTINUATION_BYTES = 256;
 
 /** The scope of Http2Stats. */
 export type CodecStats = Pick<Scope, 'increment' | 'decrement'>;
 
-export abstract class H2Connection implements ConnectionCodec, FrameHandler, StreamCarrier {
+export abstract class H2Connection implements ConnectionCodec, StreamCarrier, ReceivingConnection, SendingConnection {
   protected readonly memory: Memory;
   protected readonly options: Http2Options;
   protected readonly stats: CodecStats;
@@ -74,39 +66,26 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   protected readonly peer = new PeerSettings();
   protected writer!: FrameWriter;
   protected sink!: ByteSink;
-  protected isClosed = false;
-  protected isBlocked = false;
+  isClosed = false;
   /** The stream of an incomplete header section; 0 if there is none. */
   protected openSection = 0;
   readonly #isServer: boolean;
-  readonly #reader: FrameReader;
+  readonly #input: FrameInput;
   readonly #decoder: HpackDecoder;
-  readonly #encoder: HpackEncoder;
+  readonly #sender: StreamSender;
   readonly #keepalive: Keepalive;
   #hasPeerSettings = false;
-  #isEnded = false;
-  #held: HeldBytes | undefined;
-  #isRunning = false;
-  #isSinkPaused = false;
   #awaitsTurn = false;
-  #share = 0;
 
-  #sendWindow = DEFAULT_WINDOW;
   #receiveWindow: number;
   #consumed = 0;
   /** The stream of the DATA frame that is being received; undefined if its payload is ignored. */
   #dataStream: H2Stream | undefined;
   #dataEndsStream = false;
-  /** The fragments of the incomplete header section. */
-  #block = NO_BLOCK;
-  #blockBytes = 0;
-  #blockFrames = 0;
+  readonly #fragments: SectionFragments;
   #sectionFlags = 0;
   /** Size of the frames of the last section. */
   #sectionBytes = 0;
-  /** Streams that have queued bytes and an open window of their own, in the order of their turns. */
-  #firstWaiting: H2Stream | undefined;
-  #lastWaiting: H2Stream | undefined;
 
   constructor(memory: Memory, options: Http2Options, stats: CodecStats, isServer: boolean) {
     this.memory = memory;
@@ -115,9 +94,10 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
     this.shared = h2Shared(memory);
     this.floods = new FloodGuard(options);
     this.#isServer = isServer;
-    this.#reader = new FrameReader(memory, this, isServer);
+    this.#input = new FrameInput(this, memory, isServer);
     this.#decoder = new HpackDecoder(memory, Math.max(4096, options.tableBytes));
-    this.#encoder = new HpackEncoder(memory, options.usesHuffman);
+    this.#sender = new StreamSender(this, memory, this.peer, this.floods, options.usesHuffman);
+    this.#fragments = new SectionFragments(memory, options.maxHeadBytes);
     this.#keepalive = new Keepalive(options);
     this.#receiveWindow = options.connectionWindow;
   }
@@ -125,7 +105,9 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   /** Sends what a connection begins with, after the client's preface. */
   protected open(sink: ByteSink): void {
     this.sink = sink;
-    this.writer = new FrameWriter(this.memory, sink, (isControl) => this.#countOutbound(isControl));
+    this.writer = new FrameWriter(this.memory, sink, (isControl) => this.countOutbound(isControl));
+    this.#input.open(sink);
+    this.#sender.open(sink, this.writer);
     this.writer.settings(ownSettings(this.options, this.#isServer));
     const increment = this.options.connectionWindow - DEFAULT_WINDOW;
     if (increment > 0) this.writer.windowUpdate(0, increment);
@@ -148,7 +130,7 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   /** Called when a stream was removed from the table. */
   protected abstract onStreamClosed(stream: H2Stream): void;
   /** Called when the peer has half-closed and everything before that was handled. */
-  protected abstract onPeerEnded(): void;
+  abstract onPeerEnded(): void;
   /**
    * Called when the connection must be closed; streams have been reset. `abort`: nothing more can be sent. `hadStreams`: their resets have
    * reported `error`.
@@ -158,54 +140,41 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   // ── ConnectionCodec ──────────────────────────────────────────────────────────────────────────────────────────────
 
   receive(offset: number, length: number): void {
-    if (this.isClosed || length === 0) return;
-    if (this.#held !== undefined) return this.#hold(offset, length);
-    const end = offset + length;
-    let at = offset;
-    this.#isRunning = true;
-    this.#share = SHARE;
-    while (at < end && this.#share > 0 && !this.isClosed) {
-      this.#share--;
-      at = this.#reader.step(at, end);
-    }
-    this.#isRunning = false;
-    if (at < end && !this.isClosed) {
-      this.#hold(at, end - at);
-      this.#requestTurn();
-    }
+    if (!this.isClosed) this.#input.receive(offset, length);
   }
 
   end(): void {
-    if (this.#isEnded || this.isClosed) return;
-    this.#isEnded = true;
-    if (this.#held === undefined) this.onPeerEnded();
+    if (!this.isClosed) this.#input.end();
   }
 
   blocked(): void {
-    this.isBlocked = true;
-    for (const stream of this.streams.values()) this.#blockWriting(stream);
+    this.#sender.isBlocked = true;
+    for (const stream of this.streams.values()) this.#sender.blockWriting(stream);
   }
 
   drained(): void {
-    this.isBlocked = false;
-    this.#flushWaiting();
-    for (const stream of this.streams.values()) this.#unblockWriting(stream);
+    this.#sender.isBlocked = false;
+    this.#sender.flush();
+    for (const stream of this.streams.values()) this.#sender.unblockWriting(stream);
+  }
+
+  protected get isBlocked(): boolean {
+    return this.#sender.isBlocked;
   }
 
   takeTurn(): void {
     this.#awaitsTurn = false;
     if (this.isClosed) return;
-    this.#handleHeld();
-    if (!this.isClosed) this.#flushWaiting();
+    this.#input.takeTurn();
+    if (!this.isClosed) this.#sender.flush();
   }
 
   get bufferedBytes(): number {
-    return this.#reader.bufferedBytes + this.#blockBytes + (this.#held?.bytes ?? 0);
+    return this.#input.bufferedBytes + this.#fragments.bytes;
   }
 
   get retainedBytes(): number {
-    let sum = this.#reader.retainedBytes + (this.#held?.retainedBytes ?? 0);
-    if (this.#block !== NO_BLOCK) sum += this.memory.blockSize(this.#block);
+    let sum = this.#input.retainedBytes + this.#fragments.retainedBytes;
     for (const stream of this.streams.values()) sum += stream.retainedBytes;
     return sum;
   }
@@ -297,11 +266,9 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   }
 
   #releaseInput(): void {
-    this.#reader.close();
-    this.#held?.clear();
-    this.#held = undefined;
+    this.#input.close();
     this.#dataStream = undefined;
-    this.#releaseBlock();
+    this.#releaseSection();
   }
 
   // ── Received frames ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -318,37 +285,15 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
     }
     if (this.openSection !== 0 && (type !== FrameType.Continuation || streamId !== this.openSection))
       return this.#refuse(ErrorCode.ProtocolError, 'CONTINUATION expected');
+    if (type === FrameType.Data) return this.#beginData(flags, streamId, length);
+    const fault = frameFault(type, flags, streamId, length);
+    if (fault !== undefined) return this.#refuse(fault.code, fault.text);
     switch (type) {
-      case FrameType.Data:
-        return this.#beginData(flags, streamId, length);
-      case FrameType.Headers:
-        if (streamId === 0) return this.#refuse(ErrorCode.ProtocolError, 'HEADERS: stream 0');
-        return true;
-      case FrameType.Priority:
-        if (streamId === 0) return this.#refuse(ErrorCode.ProtocolError, 'PRIORITY: stream 0');
-        return length === 5 || this.#refuse(ErrorCode.FrameSizeError, 'PRIORITY');
       case FrameType.RstStream:
-        if (length !== 4) return this.#refuse(ErrorCode.FrameSizeError, 'RST_STREAM');
-        if (streamId === 0 || this.isIdle(streamId))
-          return this.#refuse(ErrorCode.ProtocolError, 'RST_STREAM: stream in idle');
-        return true;
-      case FrameType.Settings:
-        if (streamId !== 0) return this.#refuse(ErrorCode.ProtocolError, 'SETTINGS: stream');
-        if (length % SETTING_BYTES === 0 && ((flags & ACK) === 0 || length === 0)) return true;
-        return this.#refuse(ErrorCode.FrameSizeError, 'SETTINGS');
-      case FrameType.PushPromise:
-        return this.#refuse(ErrorCode.ProtocolError, 'PUSH_PROMISE');
-      case FrameType.Ping:
-        if (streamId !== 0) return this.#refuse(ErrorCode.ProtocolError, 'PING: stream');
-        return length === 8 || this.#refuse(ErrorCode.FrameSizeError, 'PING');
-      case FrameType.GoAway:
-        if (streamId !== 0) return this.#refuse(ErrorCode.ProtocolError, 'GOAWAY: stream');
-        return length >= 8 || this.#refuse(ErrorCode.FrameSizeError, 'GOAWAY');
+        return !this.isIdle(streamId) || this.#refuse(ErrorCode.ProtocolError, 'RST_STREAM: stream in idle');
       case FrameType.WindowUpdate:
-        if (length !== 4) return this.#refuse(ErrorCode.FrameSizeError, 'WINDOW_UPDATE');
-        if (streamId !== 0 && this.isIdle(streamId))
-          return this.#refuse(ErrorCode.ProtocolError, 'WINDOW_UPDATE: stream in idle');
-        return true;
+        if (streamId === 0 || !this.isIdle(streamId)) return true;
+        return this.#refuse(ErrorCode.ProtocolError, 'WINDOW_UPDATE: stream in idle');
       case FrameType.Continuation:
         return this.openSection !== 0 || this.#refuse(ErrorCode.ProtocolError, 'CONTINUATION: unexpected');
       default:
@@ -406,27 +351,24 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
     if ((flags & Flag.EndHeaders) !== 0) return this.#section(streamId, at, end, endStream);
     this.openSection = streamId;
     this.#sectionFlags = flags;
-    this.#blockBytes = this.#blockFrames = 0;
-    this.#keepFragment(at, end);
+    this.#isKept(this.#fragments.begin(at, end));
   }
 
   #onContinuation(flags: number, at: number, end: number): void {
     const isLast = (flags & Flag.EndHeaders) !== 0;
-    const frames = ++this.#blockFrames;
     this.#sectionBytes += FRAME_HEADER_BYTES + end - at;
-    const isSmall = frames > FREE_CONTINUATIONS && this.#blockBytes + end - at < frames * MIN_CONTINUATION_BYTES;
-    if (this.floods.countContent(at === end && !isLast) || isSmall) return this.#emptyFlood();
-    if (!this.#keepFragment(at, end) || !isLast) return;
+    const isFlood = this.#fragments.isFloodAfter(end - at);
+    if (this.floods.countContent(at === end && !isLast) || isFlood) return this.#emptyFlood();
+    if (!this.#isKept(this.#fragments.add(at, end)) || !isLast) return;
     const { openSection: streamId } = this;
-    const start = this.#block;
-    const length = this.#blockBytes;
+    const { bytes, start } = this.#fragments;
     // The bytes stay until the turn ends.
-    this.#releaseBlock();
-    this.#section(streamId, start, start + length, (this.#sectionFlags & Flag.EndStream) !== 0);
+    this.#releaseSection();
+    this.#section(streamId, start, start + bytes, (this.#sectionFlags & Flag.EndStream) !== 0);
   }
 
   #section(streamId: number, at: number, end: number, endStream: boolean): void {
-    this.#share -= HEAD_STEPS;
+    this.#input.charge(HEAD_STEPS);
     this.onSection(streamId, at, end, endStream);
   }
 
@@ -458,35 +400,14 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
     return false;
   }
 
-  #keepFragment(at: number, end: number): boolean {
-    const length = end - at;
-    const bytes = this.#blockBytes + length;
-    if (bytes > 2 * this.options.maxHeadBytes + SPARE_BLOCK_BYTES) {
-      this.fail(ErrorCode.EnhanceYourCalm, 'header section too large');
-      return false;
-    }
-    const room = this.#block === NO_BLOCK ? 0 : this.memory.blockSize(this.#block);
-    if (bytes > room) {
-      const larger = this.memory.retain(bytes, Math.max(bytes, 2 * room));
-      if (larger === NO_BLOCK) {
-        this.fail(ErrorCode.EnhanceYourCalm, 'memory is short');
-        return false;
-      }
-      if (this.#block !== NO_BLOCK) {
-        this.memory.copy(larger, this.#block, this.#block + this.#blockBytes);
-        this.memory.release(this.#block);
-      }
-      this.#block = larger;
-    }
-    this.memory.copy(this.#block + this.#blockBytes, at, end);
-    this.#blockBytes = bytes;
-    return true;
+  /** Ends the connection if something is wrong with a fragment. Returns whether it was kept. */
+  #isKept(mistake: string): boolean {
+    if (mistake !== '') this.fail(ErrorCode.EnhanceYourCalm, mistake);
+    return mistake === '';
   }
 
-  #releaseBlock(): void {
-    if (this.#block !== NO_BLOCK) this.memory.release(this.#block);
-    this.#block = NO_BLOCK;
-    this.#blockBytes = 0;
+  #releaseSection(): void {
+    this.#fragments.release();
     this.openSection = 0;
   }
 
@@ -514,20 +435,17 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
     if (error !== ErrorCode.NoError) return this.fail(error, 'SETTINGS');
     const change = this.peer.initialWindow - before;
     if (change !== 0 && !this.#shiftWindows(change)) return;
-    this.#encoder.setLimit(this.peer.headerTableBytes);
+    this.#sender.setTableLimit(this.peer.headerTableBytes);
     this.writer.settingsAck();
-    if (change > 0) this.#flushWaiting();
+    if (change > 0) this.#sender.flush();
     if (!this.isClosed) this.onPeerSettings();
   }
 
   #shiftWindows(change: number): boolean {
     for (const stream of this.streams.values()) {
-      stream.sendWindow += change;
-      if (stream.sendWindow > MAX_WINDOW) {
-        this.fail(ErrorCode.FlowControlError, 'SETTINGS: window overflow');
-        return false;
-      }
-      this.#linkReady(stream);
+      if (this.#sender.shift(stream, change)) continue;
+      this.fail(ErrorCode.FlowControlError, 'SETTINGS: window overflow');
+      return false;
     }
     return true;
   }
@@ -539,17 +457,15 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
       return this.failByFlood(Http2Stats.at.inbound_window_update_frames_flood, WINDOW_UPDATE_FLOOD);
     if (streamId === 0) {
       if (increment === 0) return this.fail(ErrorCode.ProtocolError, 'WINDOW_UPDATE: 0');
-      this.#sendWindow += increment;
-      if (this.#sendWindow > MAX_WINDOW) return this.fail(ErrorCode.FlowControlError, 'WINDOW_UPDATE: overflow');
-      return this.#flushWaiting();
+      if (!this.#sender.widen(increment)) this.fail(ErrorCode.FlowControlError, 'WINDOW_UPDATE: overflow');
+      return;
     }
     const stream = this.streams.get(streamId);
     if (stream === undefined) return;
     if (increment === 0) return this.failStream(stream, ErrorCode.ProtocolError, CONNECTION_ERROR);
-    stream.sendWindow += increment;
-    if (stream.sendWindow > MAX_WINDOW) return this.failStream(stream, ErrorCode.FlowControlError, CONNECTION_ERROR);
-    this.#linkReady(stream);
-    if (stream.isWaiting) this.#flushWaiting();
+    if (!this.#sender.shift(stream, increment))
+      return this.failStream(stream, ErrorCode.FlowControlError, CONNECTION_ERROR);
+    if (stream.isWaiting) this.#sender.flush();
   }
 
   #beginData(flags: number, streamId: number, length: number): boolean {
@@ -637,7 +553,7 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   protected closeStream(stream: H2Stream): void {
     if (!stream.isOpen) return;
     this.streams.delete(stream.id);
-    if (stream.isWaiting) this.#unlink(stream);
+    this.#sender.forget(stream);
     const unread = stream.held?.bytes ?? 0;
     stream.release();
     if (unread > 0) this.#consumedOnConnection(unread);
@@ -652,7 +568,7 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   }
 
   /** Resets a stream because of the peer's fault. */
-  protected failStream(stream: H2Stream, code: ErrorCode, error: CodecError): void {
+  failStream(stream: H2Stream, code: ErrorCode, error: CodecError): void {
     const { decoder } = stream;
     stream.decoder = undefined;
     this.sendReset(stream.id, code);
@@ -683,45 +599,15 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
   // ── Sending ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   sendHead(stream: H2Stream, headers: HeaderBlock, section: Section, endStream: boolean): void {
-    const { memory, peer, sink } = this;
-    const scheme = headers.scheme === 'https' ? 'https' : 'http';
-    const sent = sendSection(
-      sink,
-      memory,
-      this.#encoder,
-      stream.id,
-      headers,
-      section,
-      endStream,
-      peer.maxFrameBytes,
-      scheme,
-    );
-    stream.bytes.sent += sent;
-    stream.bytes.headersSent += sent;
-    const frames = Math.ceil(sent / (FRAME_HEADER_BYTES + peer.maxFrameBytes));
-    for (let i = 0; i < frames; i++) this.#countOutbound(false);
-    if (endStream) this.#endSent(stream);
-    else if (this.isBlocked) this.#blockWriting(stream);
+    this.#sender.sendHead(stream, headers, section, endStream);
   }
 
   sendBody(stream: H2Stream, offset: number, length: number, endStream: boolean): void {
-    // Queued bytes are counted too: the access log entry is written when the end of the stream is queued.
-    const frames = length <= this.peer.maxFrameBytes ? 1 : Math.ceil(length / this.peer.maxFrameBytes);
-    stream.bytes.sent += length + frames * FRAME_HEADER_BYTES;
-    if (stream.queue === undefined) {
-      const sent = this.#sendNow(stream, offset, length, endStream);
-      if (!stream.isOpen) return;
-      if (sent === length && (!endStream || stream.isEndSent)) return;
-      offset += sent;
-      length -= sent;
-    }
-    this.#enqueue(stream, offset, length);
+    this.#sender.sendBody(stream, offset, length, endStream);
   }
 
   sendTrailers(stream: H2Stream, trailers: HeaderBlock): void {
-    if (stream.queue === undefined) return this.sendHead(stream, trailers, Section.Trailers, true);
-    if (trailers.hold()) stream.queuedTrailers = trailers;
-    else this.failStream(stream, ErrorCode.EnhanceYourCalm, CONNECTION_ERROR);
+    this.#sender.sendTrailers(stream, trailers);
   }
 
   abstract refuseTunnel(stream: H2Stream): void;
@@ -734,119 +620,7 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
     return new HeldBytes(this.memory);
   }
 
-  /** Sends what windows and socket allow. Returns the number of bytes. */
-  #sendNow(stream: H2Stream, offset: number, length: number, endStream: boolean): number {
-    let sent = 0;
-    do {
-      const left = length - sent;
-      let part = left;
-      if (part > this.#sendWindow) part = this.#sendWindow;
-      if (part > stream.sendWindow) part = stream.sendWindow;
-      if (part > this.peer.maxFrameBytes) part = this.peer.maxFrameBytes;
-      if (left > 0 && (part <= 0 || this.isBlocked)) return sent;
-      const isEnd = endStream && part === left;
-      this.#sendWindow -= part;
-      stream.sendWindow -= part;
-      this.floods.dataSent();
-      this.writer.data(stream.id, offset + sent, part, isEnd);
-      sent += part;
-      if (isEnd) this.#endSent(stream);
-    } while (sent < length && stream.isOpen);
-    return sent;
-  }
-
-  #endSent(stream: H2Stream): void {
-    stream.isEndQueued = true;
-    stream.isEndSent = true;
-    this.settle(stream);
-  }
-
-  #enqueue(stream: H2Stream, offset: number, length: number): void {
-    stream.queue ??= this.newQueue();
-    if (length > 0 && !stream.queue.append(offset, length)) {
-      return this.failStream(stream, ErrorCode.EnhanceYourCalm, CONNECTION_ERROR);
-    }
-    this.#linkReady(stream);
-    this.#blockWriting(stream);
-  }
-
-  /**
-   * Adds a stream to those that wait for their turn, unless its own window stops it. Such streams are left out: a client could open a
-   * thousand of them, and each of its WINDOW_UPDATE frames would visit them all.
-   */
-  #linkReady(stream: H2Stream): void {
-    const { queue } = stream;
-    if (stream.isWaiting || queue === undefined || (stream.sendWindow <= 0 && !queue.isEmpty)) return;
-    const last = this.#lastWaiting;
-    stream.isWaiting = true;
-    stream.previousWaiting = last;
-    stream.nextWaiting = undefined;
-    if (last === undefined) this.#firstWaiting = stream;
-    else last.nextWaiting = stream;
-    this.#lastWaiting = stream;
-  }
-
-  #unlink(stream: H2Stream): void {
-    const { previousWaiting: previous, nextWaiting: next } = stream;
-    if (previous === undefined) this.#firstWaiting = next;
-    else previous.nextWaiting = next;
-    if (next === undefined) this.#lastWaiting = previous;
-    else next.previousWaiting = previous;
-    stream.isWaiting = false;
-    stream.previousWaiting = stream.nextWaiting = undefined;
-  }
-
-  /** Sends queued bytes, one frame of each stream in turn. */
-  #flushWaiting(): void {
-    let left = FLUSH_BYTES;
-    while (!this.isBlocked && !this.isClosed && this.#firstWaiting !== undefined) {
-      if (left <= 0) return this.#requestTurn();
-      const stream = this.#firstWaiting;
-      left -= this.#flushFrame(stream) + 64;
-      if (!stream.isWaiting) continue;
-      if (this.#sendWindow <= 0) return;
-      this.#unlink(stream);
-      this.#linkReady(stream);
-    }
-  }
-
-  /** Sends one frame of a stream's queue. Returns its bytes. */
-  #flushFrame(stream: H2Stream): number {
-    const queue = stream.queue!;
-    let sent = 0;
-    if (!queue.isEmpty) {
-      const { start, end } = queue.front;
-      const length = Math.min(end - start, this.peer.maxFrameBytes);
-      const isLast = length === queue.bytes && stream.isEndQueued && stream.queuedTrailers === undefined;
-      sent = this.#sendNow(stream, start, length, isLast);
-      if (sent > 0 && stream.isOpen) queue.consume(start + sent);
-      if (!stream.isOpen || !queue.isEmpty) return sent;
-    }
-    this.#unlink(stream);
-    stream.queue = undefined;
-    if (stream.queuedTrailers !== undefined) {
-      const trailers = stream.queuedTrailers;
-      stream.queuedTrailers = undefined;
-      this.sendHead(stream, trailers, Section.Trailers, true);
-      trailers.drop();
-    } else if (stream.isEndQueued && !stream.isEndSent) this.#sendNow(stream, 0, 0, true);
-    else this.#unblockWriting(stream);
-    return sent;
-  }
-
-  #blockWriting(stream: H2Stream): void {
-    if (stream.isBlocked || stream.decoder === undefined || !stream.hasSentHead) return;
-    stream.isBlocked = true;
-    stream.decoder.onWriteBlocked();
-  }
-
-  #unblockWriting(stream: H2Stream): void {
-    if (!stream.isBlocked || stream.queue !== undefined || this.isBlocked) return;
-    stream.isBlocked = false;
-    stream.decoder?.onWriteDrained();
-  }
-
-  #countOutbound(isControl: boolean): void {
+  countOutbound(isControl: boolean): void {
     if (!this.floods.countOutbound(isControl) || this.isClosed) return;
     if (this.sink.pendingBytes === 0) return this.floods.settleOutbound();
     const { at } = Http2Stats;
@@ -856,39 +630,11 @@ export abstract class H2Connection implements ConnectionCodec, FrameHandler, Str
     this.#endFailed(isControlExceeded ? OUTBOUND_CONTROL_FLOOD : OUTBOUND_FLOOD, true);
   }
 
-  // ── Input of later turns ─────────────────────────────────────────────────────────────────────────────────────────
-
-  #hold(offset: number, length: number): void {
-    this.#held ??= this.newQueue();
-    if (!this.#held.append(offset, length)) return this.fail(ErrorCode.EnhanceYourCalm, 'memory is short');
-    if (this.#isSinkPaused) return;
-    this.#isSinkPaused = true;
-    this.sink.pause();
+  onNoRoom(): void {
+    this.fail(ErrorCode.EnhanceYourCalm, 'memory is short');
   }
 
-  #handleHeld(): void {
-    const held = this.#held;
-    if (held === undefined || this.#isRunning) return;
-    this.#isRunning = true;
-    this.#share = SHARE;
-    while (!held.isEmpty && this.#share > 0 && !this.isClosed) {
-      this.#share--;
-      const { start, end } = held.front;
-      const at = this.#reader.step(start, end);
-      if (this.#held === held) held.consume(at);
-    }
-    this.#isRunning = false;
-    if (this.isClosed) return;
-    if (!held.isEmpty) return this.#requestTurn();
-    this.#held = undefined;
-    if (this.#isSinkPaused) {
-      this.#isSinkPaused = false;
-      this.sink.resume();
-    }
-    if (this.#isEnded) this.onPeerEnded();
-  }
-
-  #requestTurn(): void {
+  requestTurn(): void {
     if (this.#awaitsTurn) return;
     this.#awaitsTurn = true;
     this.sink.requestTurn();

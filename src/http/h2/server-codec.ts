@@ -267,7 +267,7 @@ export class H2ServerCodec extends H2Connection implements ServerCodec {
 
   protected override onPeerSettings(): void {}
 
-  protected override onPeerEnded(): void {
+  override onPeerEnded(): void {
     const end = this.streams.size > 0 || this.abandonNext() ? ExchangeEnd.Broken : ExchangeEnd.None;
     this.isClosed = true;
     this.resetStreams(ResetReason.ConnectionTermination, undefined);
