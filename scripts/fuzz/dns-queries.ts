@@ -80,7 +80,7 @@ function check(input: Buffer, table: DomainTable): boolean {
       throw new Error(`a response of ${response.length} bytes`);
     if (isValid && Buffer.from(response).indexOf(parsed.question) !== 12) throw new Error('no question');
     if (input.length >= 2 && (response[0] !== input[0] || response[1] !== input[1])) throw new Error('another ID');
-    // Two servers would answer each other for ever.
+    // Two servers would answer each other forever.
     if (parseQuery(response).mistake !== QueryMistake.Response) throw new Error('the response would be answered');
     const ms = performance.now() - begin;
     if (ms > MAX_INPUT_MS) throw new Error(`it took ${Math.round(ms)} ms`);

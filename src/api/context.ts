@@ -44,9 +44,9 @@ export interface Stats {
 }
 
 export interface RuntimeValues {
-  number(key: string, otherwise: number): number;
-  string(key: string, otherwise: string): string;
-  boolean(key: string, otherwise: boolean): boolean;
+  number(key: string, fallback: number): number;
+  string(key: string, fallback: string): string;
+  boolean(key: string, fallback: boolean): boolean;
 }
 
 export interface Metadata {
@@ -78,9 +78,9 @@ export interface FetchInit {
   /** `host` is the cluster's name unless it is set. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** For the whole call; default: 5000. */
+  /** Timeout of the whole call; default: 5000. */
   readonly timeoutMs?: number;
-  /** The call goes on when the request or the connection has ended. */
+  /** The call continues after the request or the connection has ended. */
   readonly keepalive?: boolean;
 }
 

@@ -8,7 +8,7 @@ export function watchdogsOf({ watchdog, watchdogs }: Bootstrap): Watchdogs | und
   return watchdog === undefined ? watchdogs : { main_thread_watchdog: watchdog, worker_watchdog: watchdog };
 }
 
-/** Users' code may block a worker for ever. */
+/** The default with scripts, which may block a worker forever. */
 const KILL_MS_WITH_SCRIPTS = 10_000;
 
 /** Returns the time after which a blocked worker is replaced; undefined: it is not. */

@@ -26,7 +26,7 @@ export interface ByteSink {
 export const enum ResetReason {
   /** The peer closed or reset the connection before the message ended. */
   ConnectionTermination = 1,
-  /** The peer violated the protocol; a host also when it ends the connection amid a response. */
+  /** The peer violated the protocol; a host also when it ends the connection within a response. */
   ProtocolError = 2,
   /** This side abandoned the stream. */
   LocalReset = 3,

@@ -21,7 +21,7 @@ import type { DrainReach } from './drain-reach.js';
 export interface DrainedListeners {
   /** Listeners in use. */
   readonly byName: ReadonlyMap<string, PrimaryListener>;
-  /** What updates have replaced and still drains. */
+  /** The listeners and filter chains that updates have replaced and that still drain. */
   readonly draining: {
     listeners(): Iterable<PrimaryListener>;
     readonly listenerCount: number;
@@ -71,7 +71,7 @@ export class ListenerDrains {
   /**
    * Stops all listeners, or those for inbound traffic; established connections continue. Resolves when the sockets are closed, or
    * when a busy worker has kept them open for too long. Waits for a child process that is starting: it has copies of the sockets,
-   * at which clients would hang.
+   * on which clients would hang.
    */
   async stopListeners(reach: DrainReach, { acceptRest, endsSoon = false }: StopOptions): Promise<void> {
     const { takeOver } = this.#primary;

@@ -74,7 +74,7 @@ export class FilterConfigProvider implements Watcher<TypedExtensionConfig> {
     return { id: this.id, key: this.#key, config: this.#resource?.message.typed_config };
   }
 
-  /** Adds a chain. If it cannot use the present configuration, its filter stays unconfigured until the next version. */
+  /** Adds a chain. If it cannot use the current configuration, its filter stays unconfigured until the next version. */
   add(use: ChainUse, ready: () => void): void {
     this.#uses.set(use, ready);
     const config = this.#resource?.message.typed_config;

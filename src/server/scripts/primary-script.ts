@@ -65,7 +65,7 @@ export class PrimaryScript {
     this.#watches.clear();
   }
 
-  /** Watches these files instead of the present ones. */
+  /** Watches these files instead of the current ones. */
   #watch(identities: Readonly<Record<string, string>>): void {
     if (!this.#source.isWatched) return;
     for (const [path, watch] of this.#watches) {

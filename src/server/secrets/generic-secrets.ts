@@ -29,7 +29,7 @@ export class GenericSecrets implements PrimarySecrets {
   /** The values of those that were used, read once. */
   readonly #values = new Map<string, string>();
   readonly #held = new Map<string, Held>();
-  /** Workers do not have the present values. */
+  /** Workers do not have the current values. */
   #isChanged = false;
 
   constructor(discovery: SecretDiscovery, port: PrimaryPort, secrets: readonly Secret[]) {

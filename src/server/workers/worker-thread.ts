@@ -125,7 +125,7 @@ export class WorkerThread {
       recordTiming: false,
       ...(this.#execArgv && { execArgv: [...this.#execArgv] }),
     });
-    // The thread failed before it took its task, which would otherwise wait for ever.
+    // The thread failed before it took its task, which would otherwise wait forever.
     pool.on('error', (error: unknown) => this.#beginning?.abort(error));
     return pool;
   }

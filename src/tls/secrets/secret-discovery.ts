@@ -15,7 +15,7 @@ export interface PreparedContext {
 }
 
 export interface SecretUser {
-  /** Makes the context with `secret` in place of the present version. Throws BatonError when that is impossible. */
+  /** Makes the context with `secret` in place of the current version. Throws BatonError when that is impossible. */
   prepare(secret: Secret): PreparedContext;
   /** Called once: the secret has arrived, has been refused, or is not awaited any more. */
   settled(): void;

@@ -132,7 +132,7 @@ function failureText(failure: CallFailure, detail: string): string {
       return 'it does not answer in time';
     case CallFailure.Invalid:
       return detail === ''
-        ? 'it has closed the connection amid its answer'
+        ? 'it closed the connection before its response was complete'
         : `its answer is not valid HTTP (${detail})`;
     case CallFailure.ConnectionEnded:
     case CallFailure.StreamReset:

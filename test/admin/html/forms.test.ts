@@ -1,3 +1,5 @@
+// The forms of the admin home page.
+
 import t from 'tap';
 import { HANDLERS } from '../../../src/admin/handlers/index.js';
 import { endpointRows } from '../../../src/admin/html/forms.js';

@@ -230,7 +230,7 @@ t.test('an unreadable resource in a response removes nothing', async (t) => {
   await baton.stop();
 });
 
-t.test('an unreachable management server does not block the start for ever', async (t) => {
+t.test('an unreachable management server does not block the start forever', async (t) => {
   const setting = await start(t, 'sotw', true);
   setting.plane.stop();
   const source = { ads: {}, resource_api_version: 'V3', initial_fetch_timeout: '0.5s' };

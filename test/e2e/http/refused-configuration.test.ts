@@ -236,7 +236,7 @@ async function refused(
 ): Promise<{ code: number | null; stderr: string }> {
   const env = { TWO_LINES: 'a\nb' };
   const baton = await startBaton(t, { config, args, env, wait: 'spawned' });
-  // A configuration that serves by mistake would run for ever.
+  // A configuration that serves by mistake would run forever.
   const timer = setTimeout(() => baton.child.kill('SIGKILL'), 20_000);
   const { code } = await baton.exited;
   clearTimeout(timer);

@@ -1,4 +1,4 @@
-// Trace contexts come from clients: none of them makes a parser throw, or passes on as something else.
+// Trace contexts come from clients: none of them makes a parser throw, or is propagated as something else.
 
 import t from 'tap';
 import { Random } from '../../../src/common/random.js';

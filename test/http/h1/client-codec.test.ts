@@ -358,7 +358,7 @@ for (const end of ['fin', 'broken']) {
   for (const [index, [received, events]] of CUT_OFF.entries()) {
     playClient(
       t,
-      `a host that ends the connection (${end}) amid a response violates the protocol: ${index}`,
+      `a host that ends the connection (${end}) within a response violates the protocol: ${index}`,
       `
       !! request GET /a host=x
       << GET /a HTTP/1.1\\r\\nhost: x\\r\\n\\r\\n

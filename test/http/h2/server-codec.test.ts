@@ -507,11 +507,11 @@ const CONNECTION_FAULTS: [string, Buffer[], string][] = [
   ['HEADERS of an even stream', [frame(1, 5, 2)], 'PROTOCOL_ERROR'],
   ['CONTINUATION without HEADERS', [frame(9, 4, 1)], 'PROTOCOL_ERROR'],
   [
-    'another frame amid a header section',
+    'another frame within a header section',
     [frame(1, 1, 1, Buffer.from([0x82])), frame(6, 0, 0, Buffer.alloc(8))],
     'PROTOCOL_ERROR',
   ],
-  ['another stream amid a header section', [frame(1, 1, 1, Buffer.from([0x82])), frame(9, 4, 3)], 'PROTOCOL_ERROR'],
+  ['another stream within a header section', [frame(1, 1, 1, Buffer.from([0x82])), frame(9, 4, 3)], 'PROTOCOL_ERROR'],
   ['PUSH_PROMISE', [frame(5, 4, 1, uint32(2))], 'PROTOCOL_ERROR'],
   ['PING of 7 bytes', [frame(6, 0, 0, Buffer.alloc(7))], 'FRAME_SIZE_ERROR'],
   ['PING of a stream', [frame(6, 0, 1, Buffer.alloc(8))], 'PROTOCOL_ERROR'],

@@ -204,7 +204,7 @@ t.test('a failure of a resource without a name is shown until the next update', 
 });
 
 t.test(
-  'the next version of a cluster gets the present assignment, and its service is subscribed to once',
+  'the next version of a cluster gets the current assignment, and its service is subscribed to once',
   async (t) => {
     const clusters = new Clusters();
     clusters.start();

@@ -45,7 +45,7 @@ t.test('a listener waits for its routes, and no longer than until the fetch time
   t.strictSame(late.unreadyTargets, []);
   const again = new InitManager('again');
   fixture.useRds(again);
-  t.strictSame(again.unreadyTargets, [], 'present routes are not awaited');
+  t.strictSame(again.unreadyTargets, [], 'current routes are not awaited');
   const gone = new InitManager('gone');
   fixture.useRds(gone, 'gone').close();
   t.strictSame(gone.unreadyTargets, []);

@@ -79,7 +79,7 @@ t.test('a reset and the death of a worker change neither deltas nor totals', asy
   t.equal(third['cluster.a.requests_504'], 1);
 });
 
-t.test('a scope in the place of a removed one counts from 0, and hidden scopes are not shown', async (t) => {
+t.test('a scope in place of a removed one counts from 0, and hidden scopes are not shown', async (t) => {
   const flushes = new Flushes();
   const { store } = flushes;
   const first = store.addScope('cluster.a.', LAYOUT);

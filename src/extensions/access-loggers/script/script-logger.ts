@@ -1,4 +1,4 @@
-// The logger in one access_log, on one worker: calls the hook of the module's present version.
+// The logger in one access_log, on one worker: calls the hook of the module's current version.
 
 import type { FetchInit, FetchResponse, Log, LoggerContext, RuntimeValues, Stats } from '../../../api/index.js';
 import type { Script } from '../../../config/generated/api.js';

@@ -5,9 +5,9 @@ import { type GrpcCall, GrpcChannel, GrpcCode, type GrpcStatus } from '../../grp
 import { type CallingThread, getLogger, messageOf, OccasionalLog, Timer, type Timers } from '../../sdk.js';
 
 const METHOD = '/skywalking.v3.TraceSegmentReportService/collect';
-/** Bytes of waiting segments. */
+/** Maximum size of all waiting segments. */
 const MAX_BYTES = 4 * 1024 * 1024;
-/** Bytes that the collector has not read, beyond which segments wait. */
+/** Segments wait while the collector has not read more than this number of bytes. */
 const MAX_UNREAD_BYTES = 1024 * 1024;
 const RETRY_MS = 5000;
 /** How long the collector may take for the last segments. */
@@ -58,7 +58,7 @@ export class SegmentStream {
     this.#flush();
   }
 
-  /** Sends what it can, and ends the stream. */
+  /** Sends as many segments as possible, and ends the stream. */
   close(): void {
     this.#flush();
     this.#isClosed = true;
@@ -69,13 +69,13 @@ export class SegmentStream {
     this.#timers.reschedule(this.#timer, CLOSE_MS);
   }
 
-  /** Sends what waits, and ends the stream. */
+  /** Sends the waiting segments, and ends the stream. */
   #finish(): void {
     this.#flush();
     this.#call?.end();
   }
 
-  /** Counts what may be lost at the end. */
+  /** Counts the segments that may have been lost at the end. */
   #drop(): void {
     const lost = this.#waiting.length + this.#unread;
     if (lost > 0) this.#events.dropped(lost);
@@ -131,7 +131,7 @@ export class SegmentStream {
     this.#call = undefined;
     this.#isConnected = false;
     if (this.#isClosed) {
-      // The collector ends the stream when it has read all.
+      // The collector ends the stream when it has read everything.
       if (code === GrpcCode.Ok) this.#unread = 0;
       return this.#drop();
     }

@@ -4,7 +4,7 @@ import { inBatches, runSync } from '../../../common/time/next-turn.js';
 import type { RouteConfiguration } from '../../../config/generated/api.js';
 import { buildRouteTableInSteps, type RouteFilter } from './route-table.js';
 
-/** Some milliseconds' work. */
+/** Number of routes that are built per step, which takes a few milliseconds. */
 const ROUTES_PER_STEP = 256;
 
 /**
@@ -20,7 +20,7 @@ export function findRouteMistakes(
   runSync(findRouteMistakesInSteps(config, filters, report, onCluster));
 }
 
-/** The same some routes at a time. */
+/** Does the same as findRouteMistakes() in steps. */
 export function* findRouteMistakesInSteps(
   config: RouteConfiguration,
   filters: readonly RouteFilter[],

@@ -1,4 +1,4 @@
-// The checks of one host, one after the other, while its cluster contains the host.
+// Runs the health checks of one host, one after the other, while its cluster contains the host.
 
 import { messageOf } from '../../../common/errors/errors.js';
 import { shownName } from '../../../common/text/shown.js';

@@ -25,7 +25,7 @@ export class ListenerRollout {
   }
 
   /**
-   * Lets workers build a new version beside the present one, or use other chains for new connections. Resolves when all of them
+   * Lets workers build a new version beside the current one, or use other chains for new connections. Resolves when all of them
    * have done so; rejects when one cannot.
    */
   build(update: ListenerUpdate): Promise<void> {

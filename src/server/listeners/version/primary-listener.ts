@@ -204,7 +204,7 @@ export class PrimaryListener implements PublishedItem {
   }
 
   /**
-   * Returns the chains of another configuration of this version: the present ones where nothing has changed, else new ones.
+   * Returns the chains of another configuration of this version: the current ones where nothing has changed, else new ones.
    * Throws, with nothing left behind, when a filter cannot be used as configured.
    */
   createChains(config: Listener, init: InitManager): PrimaryChain[] {

@@ -93,7 +93,7 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     });
   }
 
-  /** Returns all problems of the present routes for chains with these filters; '' when there are none. */
+  /** Returns all problems of the current routes for chains with these filters; '' when there are none. */
   problemsFor(filters: Iterable<RouteFilters>): string {
     return this.#config === undefined ? '' : this.#problems(this.#config, filters);
   }

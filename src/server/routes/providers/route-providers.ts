@@ -13,7 +13,7 @@ import { RouteProvider } from './route-provider.js';
 export interface RouteLease extends PrimaryPart {
   /** Id of the route configuration on the workers. */
   readonly id: number;
-  /** Returns all problems of the present routes for chains with these filters; '' when there are none. */
+  /** Returns all problems of the current routes for chains with these filters; '' if there are none. */
   problemsFor(filters: Iterable<RouteFilters>): string;
 }
 
@@ -37,7 +37,7 @@ export class RouteProviders {
   }
 
   /**
-   * Leases a route configuration, which workers have until the lease is closed. Throws BatonError CONFIG_INVALID when the present
+   * Leases a route configuration, which workers have until the lease is closed. Throws BatonError CONFIG_INVALID when the current
    * routes cannot be used with the user's filters.
    */
   use(source: ConfigSource, name: string, statPrefix: string, user: ProviderUser): RouteLease {

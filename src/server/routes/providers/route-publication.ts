@@ -9,7 +9,7 @@ const PAUSE_MS_PER_HOST = 0.01;
 const MAX_PAUSE_MS = 1000;
 
 export interface PublicationContext {
-  /** Publishes the present routes. Returns their number of virtual hosts. */
+  /** Publishes the current routes. Returns their number of virtual hosts. */
   publish(): number;
   /** Notifies the workers that it is known whether this host exists. */
   settle(host: string): void;

@@ -183,7 +183,7 @@ export class VirtualHosts implements Watcher<VirtualHost> {
 
   #answer(name: string, exists: boolean): void {
     if (!this.#pending.remove(name)) return;
-    // Names invented by clients must not stay in the subscription for ever.
+    // Names invented by clients must not stay in the subscription forever.
     if (!exists && this.#names.delete(name)) this.#subscribeSoon();
     this.#user.settled(name.slice(this.#prefix.length));
   }

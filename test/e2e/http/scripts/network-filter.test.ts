@@ -173,7 +173,7 @@ t.test('a connection can be held for its first bytes, which choose the cluster',
   const chosen = await send('holds', 'b\nrest');
   t.equal(await chosen.readUntil('rest'), 'b:b\nrest');
   chosen.reset();
-  t.match(await (await send('holds', '')).readToEnd(), { text: '' }, 'a silent client is not held for ever');
+  t.match(await (await send('holds', '')).readToEnd(), { text: '' }, 'a silent client is not held forever');
   t.match(await (await send('passes', 'b\n')).readToEnd(), { text: '' });
   await waitFor(() => baton.stderr.includes('setCluster(): the connection was passed on'));
   const open = await send('late', 'x');

@@ -77,7 +77,7 @@ t.test('without a usable host the response is 503', async (t) => {
   for (let i = 0; i < 5; i++) t.equal((await proxy.get('/cluster/resetting')).status, 503);
 });
 
-t.test('a host that closes before its response results in a 503, and amid its head in a 502', async (t) => {
+t.test('a host that closes before its response results in a 503, and within its head in a 502', async (t) => {
   for (const end of ['/ends', '/resets']) {
     const none = await proxy.get(`${end}/at-once`);
     t.match(none, { status: 503, body: FAILED }, end);

@@ -32,7 +32,7 @@ t.test('a call that throws ends the fetch', async (t) => {
   t.same([calls, notified()], [2, 2], 'the next request repeats it');
 });
 
-t.test('a request of a replaced configuration does not wait for ever', async (t) => {
+t.test('a request of a replaced configuration does not wait forever', async (t) => {
   const { notified, source, wait } = sourceWith(() => ({ current: undefined }));
   source.close();
   wait();

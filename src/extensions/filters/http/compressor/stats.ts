@@ -22,7 +22,7 @@ export const BodyStats = defineLayout({
   content_length_too_small: 'counter',
 });
 
-/** Without response_direction_config, as in Envoy, the bodies of responses have no part of the name of their own. */
+/** As in Envoy, the stats of response bodies have no `response.` in their names without response_direction_config. */
 export const UndirectedStats = defineLayout({
   no_accept_header: 'counter',
   header_identity: 'counter',

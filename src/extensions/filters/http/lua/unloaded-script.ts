@@ -1,4 +1,5 @@
-// In place of a script that a worker cannot load, for want of memory or of a file: a request that it may have to refuse must not pass.
+// Stands in for a script that a worker cannot load, because memory is short or a file is missing. It refuses all requests, because the
+// script might have refused them.
 
 import { HeadersStatus, type HttpFilter, type Scope, type StreamControl } from '../../../sdk.js';
 import { LuaStats } from './stats.js';

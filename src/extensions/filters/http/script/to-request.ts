@@ -1,8 +1,8 @@
-// ctx.toRequest(): a request as the Fetch API has it.
+// ctx.toRequest(): converts a request to a Request of the Fetch API.
 
 import type { HttpRequest } from '../../../../api/index.js';
 
-/** `signal`: aborted when the request ends. Rejects if the request has no URL that the Fetch API knows, and with what reading fails. */
+/** `signal`: aborted when the request ends. Rejects if the Fetch API does not accept the URL, or if the body cannot be read. */
 export async function toRequest(request: HttpRequest, signal: AbortSignal): Promise<Request> {
   const { host, method, path, scheme } = request;
   const headers = [...request.headers].map(([name, value]): [string, string] => [name, latin1(value)]);

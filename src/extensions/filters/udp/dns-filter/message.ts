@@ -24,7 +24,7 @@ export const enum QueryMistake {
   Questions = 3,
   /** Its question is malformed, or of another class. */
   Question = 4,
-  /** It is a response. It must not be answered: two servers would answer each other for ever. */
+  /** It is a response. It must not be answered: two servers would answer each other forever. */
   Response = 5,
 }
 
