@@ -41,6 +41,8 @@ export interface ProcessedProxy {
   port(name: string): Promise<number>;
   /** Returns the calls about a path. */
   callsOf(path: string): ProcessorCall[];
+  /** Waits for a line of the access log with a text. */
+  lineWith(text: string): Promise<string>;
   /** Waits for `count` lines of the access log. */
   lines(count: number): Promise<string[]>;
 }
@@ -91,6 +93,8 @@ export async function startProcessedProxy(
     log,
     port: (name) => baton.listenerPort(name),
     callsOf: (path) => processor.calls.filter((call) => pathOf(call) === path),
+    lineWith: (text) =>
+      waitFor(() => logLines(log).find((line) => line.includes(text)), { what: `a line with ${text}` }),
     lines: (count) => waitFor(() => (logLines(log).length >= count ? logLines(log) : undefined), { what: 'log lines' }),
   };
 }

@@ -10,10 +10,12 @@ import {
   type HttpFilter,
   messageOf,
   type StreamControl,
+  Timer,
 } from '../../../sdk.js';
-import { type Answer, type CommonResponse, decodeAnswer, type ImmediateResponse } from './answer.js';
+import { type Answer, type CommonResponse, decodeAnswer, type ImmediateResponse, type ModeOverride } from './answer.js';
 import { CallRecord, type Effect } from './call-record.js';
 import { type MessageOwner, type Mistake, Opened, ProcessedMessage, Status } from './message.js';
+import { isSameMode, overriddenMode } from './modes.js';
 import type { ProcessorEvents, ProcessorStream } from './processor-stream.js';
 import { finishQuestion, type Part } from './question.js';
 import { RouteAction, type Rules } from './rules.js';
@@ -36,6 +38,10 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
   /** The client has got an answer of the filter. */
   #hasReplied = false;
   #isFirstQuestion = true;
+  /** The head of the response, in its callback. */
+  #responseHead: HeaderBlock | undefined;
+  #hasRequestAttributes = false;
+  #hasResponseAttributes = false;
   /** Messages that hold back answers. */
   #holding = 0;
 
@@ -63,7 +69,10 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
   }
 
   encodeHeaders(headers: HeaderBlock, endStream: boolean): HeadersStatus {
-    return this.#response.headers(headers, endStream);
+    this.#responseHead = headers;
+    const status = this.#response.headers(headers, endStream);
+    this.#responseHead = undefined;
+    return status;
   }
 
   encodeData(offset: number, length: number, endStream: boolean): DataStatus {
@@ -91,6 +100,11 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
   }
 
   onDestroy(): void {
+    const processor = this.#processor;
+    if (this.rules.isObserving && processor !== undefined) {
+      this.#processor = undefined;
+      closeLater(processor, this.rules);
+    }
     this.#end(Status.Aborted);
   }
 
@@ -110,12 +124,30 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
     return Opened.Yes;
   }
 
-  ask(): void {
-    const { mode, question, stats } = this.rules;
-    const protocol = this.#isFirstQuestion ? { request: mode.request.body, response: mode.response.body } : undefined;
+  ask(isRequest: boolean): void {
+    const { mode, question, sendsEarly, stats } = this.rules;
+    const protocol = this.#isFirstQuestion
+      ? { request: mode.request.body, response: mode.response.body, sendsEarly }
+      : undefined;
     this.#isFirstQuestion = false;
     stats.increment(at.stream_msgs_sent);
-    this.#processor!.send(finishQuestion(question, this.#stream.info, protocol));
+    const { info } = this.#stream;
+    this.#processor!.send(finishQuestion(question, info, protocol, this.#attributes(isRequest)));
+  }
+
+  /** Returns the attributes for the first question about a message. */
+  #attributes(isRequest: boolean): Struct | undefined {
+    const { requestAttributes, responseAttributes } = this.rules;
+    const isFirst = isRequest ? !this.#hasRequestAttributes : !this.#hasResponseAttributes;
+    if (isRequest) this.#hasRequestAttributes = true;
+    else this.#hasResponseAttributes = true;
+    if (!isFirst) return undefined;
+    const { info } = this.#stream;
+    return isRequest ? requestAttributes.read(info, undefined) : responseAttributes.read(info, this.#responseHead);
+  }
+
+  get isProcessorFull(): boolean {
+    return (this.#processor?.queuedBytes ?? 0) > this.rules.maxQueuedBytes;
   }
 
   ended(isRequest: boolean, part: Part, ms: number, status: Status): void {
@@ -174,8 +206,15 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
       stats.increment(at.server_half_closed);
       stats.increment(at.streams_closed);
       this.#processor = undefined;
-      if (!this.#isComplete) this.#abandon(Status.Aborted);
+      if (this.#isComplete) return;
+      // Parts of a body that only the processor has are lost.
+      if (this.#isInConversation) this.#failed(0, 'via_upstream');
+      else this.#abandon(Status.Aborted);
     });
+  }
+
+  get #isInConversation(): boolean {
+    return this.#request.isInConversation || this.#response.isInConversation;
   }
 
   onFailed(code: number, details: string): void {
@@ -186,12 +225,17 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
     });
   }
 
-  onDrained(): void {}
+  onDrained(): void {
+    this.#stream.run(() => {
+      this.#request.processorDrained();
+      this.#response.processorDrained();
+    });
+  }
 
   // ── Answers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   #answered(message: Uint8Array): void {
-    if (this.#isComplete) return;
+    if (this.#isComplete || this.rules.isObserving) return;
     let answer: Answer;
     try {
       answer = decodeAnswer(message);
@@ -201,11 +245,12 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
       return this.#failed(Status.Internal, 'via_upstream');
     }
     if (answer.override_message_timeout !== undefined) return this.#extend(answer.override_message_timeout);
+    this.#overrideMode(answer.mode_override);
     const mistake = this.#apply(answer);
     const { stats } = this.rules;
     if (mistake?.status === Status.FailedPrecondition) {
       stats.increment(at.spurious_msgs_received);
-      if (this.rules.failsOpen) return this.#failOpen(mistake.status);
+      if (this.rules.failsOpen && !this.#isInConversation) return this.#failOpen(mistake.status);
     } else stats.increment(at.stream_msgs_received);
     if (mistake === undefined) return;
     if (logger.isDebug) logger.debug(`an answer of the processor is invalid: ${mistake.details}`);
@@ -224,6 +269,18 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
     if (this.rules.refusesImmediate) return NOT_ALLOWED;
     this.#replyAsAsked(answer.immediate_response);
     return undefined;
+  }
+
+  /** As in Envoy, only an answer about a head changes the mode. */
+  #overrideMode(override: ModeOverride | undefined): void {
+    const { overrides } = this.rules;
+    if (override === undefined || overrides === undefined) return;
+    const isRequest = this.#request.isAwaitingHeaders;
+    const mode = overriddenMode(override);
+    if (mode === undefined || !(isRequest || this.#response.isAwaitingHeaders)) return;
+    if (overrides.length > 0 && !overrides.some((each) => isSameMode(each, mode))) return;
+    if (isRequest) this.#request.mode = mode.request;
+    this.#response.mode = mode.response;
   }
 
   #takeMetadata({ dynamic_metadata: metadata }: Answer): void {
@@ -253,7 +310,7 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
     if (logger.isDebug) logger.debug(`the stream to the processor has failed: ${code}, ${details}`);
     if (this.#isComplete) return;
     if (this.#isFirstQuestion) this.#record.statusBeforeFirstQuestion = code;
-    if (this.rules.failsOpen) {
+    if (this.rules.failsOpen && !this.#isInConversation) {
       // As in Envoy, which treats the failure as a regular end too.
       this.rules.stats.increment(at.streams_closed);
       this.rules.stats.increment(at.server_half_closed);
@@ -330,6 +387,16 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
     this.#processor.close();
     this.#processor = undefined;
   }
+}
+
+/** Ends the stream to an observer after what it has been sent. */
+function closeLater(processor: ProcessorStream, { closeAfterMs, stats, timers }: Rules): void {
+  processor.end();
+  const close = () => {
+    stats.increment(at.streams_closed);
+    processor.close();
+  };
+  timers.reschedule(new Timer(close, (act: () => void) => act()), closeAfterMs);
 }
 
 const UNKNOWN: Mistake = { status: Status.FailedPrecondition, details: 'unhandled message' };

@@ -19,10 +19,11 @@ export const enum Status {
   Internal = 13,
 }
 
-/** What the processor has been asked about and not answered. */
+/** What the processor has been asked about behind the head, and has not answered. */
 const enum Asked {
   Nothing = 0,
-  Headers = 1,
+  /** Pieces of the body, which its answers replace as it likes. */
+  Conversation = 1,
   /** Pieces of the body, each with an answer of its own. */
   Pieces = 2,
   /** The whole body, which the stream holds. */
@@ -55,7 +56,7 @@ export interface MessageOwner {
   readonly isComplete: boolean;
   open(): Opened;
   /** Sends the question that was begun. */
-  ask(): void;
+  ask(isRequest: boolean): void;
   ended(isRequest: boolean, part: Part, ms: number, status: Status): void;
   affected(isRequest: boolean, part: Part, effect: Effect): void;
   onRejected(): void;
@@ -64,6 +65,8 @@ export interface MessageOwner {
   /** Whether the answer chooses the route again; counts it. */
   choosesRoute(answer: CommonResponse): boolean;
   timedOut(): void;
+  /** The processor does not take its questions as fast as they come. */
+  readonly isProcessorFull: boolean;
   /** Stops and resumes the answers of the processor. */
   holdAnswers(isHeld: boolean): void;
 }
@@ -77,6 +80,10 @@ const NOT_DUPLEX: Mistake = {
   status: Status.FailedPrecondition,
   details: 'spurious message: streamed_response is received while body_mode_ is not FULL_DUPLEX_STREAMED',
 };
+const NOT_STREAMED: Mistake = {
+  status: Status.FailedPrecondition,
+  details: 'spurious message: Normal body mutation response is received while body_mode_ is FULL_DUPLEX_STREAMED',
+};
 const EMPTY = Buffer.alloc(0);
 const LENGTH = headerKey('content-length');
 
@@ -85,6 +92,9 @@ export class ProcessedMessage {
   readonly #side: Side;
   mode: MessageMode;
   readonly #timer = new Timer<ProcessedMessage>(this, onTimeout);
+  /** The processor has been asked about the head, and has not answered. */
+  #awaitsHeaders = false;
+  #headersMs = 0;
   #asked = Asked.Nothing;
   #askedMs = 0;
   /** The question has got another timeout. */
@@ -120,7 +130,19 @@ export class ProcessedMessage {
   }
 
   get isAwaitingHeaders(): boolean {
-    return this.#asked === Asked.Headers;
+    return this.#awaitsHeaders;
+  }
+
+  /** The processor has parts of the body that nobody else has. */
+  get isInConversation(): boolean {
+    return (
+      this.#asked === Asked.Conversation || (this.mode.body === BodyMode.FullDuplex && this.#asked === Asked.Trailers)
+    );
+  }
+
+  /** Called when the processor has taken its questions. */
+  processorDrained(): void {
+    this.#updateFlow();
   }
 
   // ── What is received ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -133,12 +155,16 @@ export class ProcessedMessage {
     if (this.mode.sendsHeaders) {
       const opened = this.#owner.open();
       if (opened !== Opened.Yes) return statusOf(opened);
-      this.#headers = headers;
       beginFields(rules.question, Part.Headers, headers, this.#side.isRequest, endStream);
-      this.#ask(Asked.Headers);
+      if (rules.isObserving) {
+        this.#owner.ask(this.#side.isRequest);
+        return HeadersStatus.Continue;
+      }
+      this.#headers = headers;
+      this.#askHeaders();
       status = HeadersStatus.StopIteration;
     }
-    if (!endStream && hasOpenLength(this.mode)) headers.remove(LENGTH);
+    if (!rules.isObserving && !endStream && hasOpenLength(this.mode)) headers.remove(LENGTH);
     return status;
   }
 
@@ -146,11 +172,13 @@ export class ProcessedMessage {
     if (endStream) this.#isBodyComplete = true;
     this.#hasData = true;
     if (this.#isReplaced) {
-      if (endStream) this.#side.continue();
+      if (endStream && this.#output.isEmpty) this.#side.continue();
+      else this.#isReleasedAfterOutput ||= endStream;
       return DataStatus.StopNoBuffer;
     }
     if (this.#owner.isComplete) return this.#follow(offset, length, endStream);
-    if (this.#asked === Asked.Headers) return this.#holdBehindHead(length);
+    if (this.#owner.rules.isObserving) return this.#observe(offset, length, endStream);
+    if (this.#awaitsHeaders && !this.#sendsEarly) return this.#holdBehindHead(length);
     switch (this.mode.body) {
       case BodyMode.None:
         return this.#follow(offset, length, endStream);
@@ -160,19 +188,29 @@ export class ProcessedMessage {
         return this.#askPiece(this.#bytes(offset, length), endStream);
       case BodyMode.BufferedPartial:
         return this.#askBeginning(offset, length, endStream);
+      case BodyMode.FullDuplex:
+        return this.#askInConversation(this.#bytes(offset, length), endStream);
     }
   }
 
   trailers(trailers: HeaderBlock): HeadersStatus {
-    if (!this.#output.isEmpty && (this.#owner.isComplete || !this.mode.sendsTrailers)) {
+    const isUnasked = !this.mode.sendsTrailers && !this.#awaitsHeaders && this.#asked === Asked.Nothing;
+    if (!this.#output.isEmpty && (this.#owner.isComplete || isUnasked)) {
       this.#isReleasedAfterOutput = true;
       return HeadersStatus.StopIteration;
     }
     if (this.#owner.isComplete) return HeadersStatus.Continue;
+    if (this.#owner.rules.isObserving) return this.#observeTrailers(trailers);
     const isDelivered = this.#isBodyComplete;
     this.#isBodyComplete = true;
     this.#trailers = trailers;
-    if (this.#asked !== Asked.Nothing) {
+    if (this.#isConversing) {
+      const opened = this.#owner.open();
+      if (opened !== Opened.Yes) return statusOf(opened);
+      this.#askTrailers(trailers);
+      return HeadersStatus.StopIteration;
+    }
+    if (this.#awaitsHeaders || this.#asked !== Asked.Nothing) {
       return HeadersStatus.StopIteration;
     }
     if (!isDelivered && this.mode.body === BodyMode.Buffered && this.#hasData)
@@ -198,11 +236,11 @@ export class ProcessedMessage {
   // ── What is answered ─────────────────────────────────────────────────────────────────────────────────────────────
 
   headersAnswered({ response = {} }: PartAnswer): Mistake | undefined {
-    if (this.#asked !== Asked.Headers) return SPURIOUS;
+    if (!this.#awaitsHeaders) return SPURIOUS;
     const isReplacing = response.status === 1;
     const mistake = this.#changeHead(response, Part.Headers, isReplacing);
     if (mistake !== undefined) return mistake;
-    this.#ended(Status.Ok);
+    this.#headersEnded(Status.Ok);
     if (isReplacing) this.#replace(response);
     else if (!this.#hasNoBody && this.#goesOn()) return undefined;
     this.#finish();
@@ -210,6 +248,8 @@ export class ProcessedMessage {
   }
 
   bodyAnswered({ response = {} }: PartAnswer): Mistake | undefined {
+    if (this.#awaitsHeaders) return SPURIOUS;
+    if (this.#isConversing && this.#asked !== Asked.Nothing) return this.#pieceReceived(response);
     switch (this.#asked) {
       case Asked.Body:
         return this.#wholeBodyAnswered(response);
@@ -225,7 +265,7 @@ export class ProcessedMessage {
   }
 
   trailersAnswered({ header_mutation: mutation }: TrailersAnswer): Mistake | undefined {
-    if (this.#asked !== Asked.Trailers) return SPURIOUS;
+    if (this.#asked !== Asked.Trailers || this.#awaitsHeaders) return SPURIOUS;
     const mistake = mutation && this.#change(this.#trailers!, mutation, Part.Trailers, false);
     if (mistake !== undefined) return mistake;
     this.#ended(Status.Ok);
@@ -235,7 +275,7 @@ export class ProcessedMessage {
 
   /** Gives the open question another timeout. Returns false if there is none, or it has got one already. */
   extend(ms: number): boolean {
-    if (this.#asked === Asked.Nothing || this.#isExtended) return false;
+    if (!this.#isTimed || this.#isExtended) return false;
     this.#isExtended = true;
     this.#owner.rules.timers.reschedule(this.#timer, ms);
     return true;
@@ -249,13 +289,13 @@ export class ProcessedMessage {
   /** Stops the timeout of the open question while its answer is not read. */
   holdTimeout(isHeld: boolean): void {
     const { messageTimeoutMs, timers } = this.#owner.rules;
-    if (isHeld || this.#asked === Asked.Nothing) timers.cancel(this.#timer);
+    if (isHeld || !this.#isTimed) timers.cancel(this.#timer);
     else timers.reschedule(this.#timer, messageTimeoutMs);
   }
 
   /** The processor does not answer any more: what is held passes unchanged. */
   abandon(status: Status): void {
-    this.#ended(status);
+    this.end(status);
     if (!this.#pieces.isEmpty) {
       this.#passHead();
       while (!this.#pieces.isEmpty) this.#pass(this.#pieces.take().bytes);
@@ -265,19 +305,70 @@ export class ProcessedMessage {
 
   /** Called when the answer to the client follows, and at the end of the stream. */
   end(status: Status): void {
+    if (this.#awaitsHeaders) this.#headersEnded(status);
     this.#ended(status);
+    this.#owner.rules.timers.cancel(this.#timer);
   }
 
   // ── Questions ────────────────────────────────────────────────────────────────────────────────────────────────────
 
+  #askHeaders(): void {
+    this.#awaitsHeaders = true;
+    this.#headersMs = this.#owner.rules.nowMs();
+    this.#send();
+  }
+
   #ask(asked: Asked): void {
-    const { nowMs, messageTimeoutMs, timers } = this.#owner.rules;
     this.#asked = asked;
-    this.#askedMs = nowMs();
+    this.#askedMs = this.#owner.rules.nowMs();
+    this.#send();
+  }
+
+  #send(): void {
+    const { messageTimeoutMs, timers } = this.#owner.rules;
     this.#isExtended = false;
-    timers.reschedule(this.#timer, messageTimeoutMs);
+    if (this.#isTimed) timers.reschedule(this.#timer, messageTimeoutMs);
+    this.#owner.ask(this.#side.isRequest);
     this.#updateFlow();
-    this.#owner.ask();
+  }
+
+  /** As in Envoy, only what waits for one answer has a timeout. */
+  get #isTimed(): boolean {
+    return !this.#isConversing && (this.#awaitsHeaders || this.#asked !== Asked.Nothing);
+  }
+
+  get #isConversing(): boolean {
+    return this.mode.body === BodyMode.FullDuplex;
+  }
+
+  /** The body is sent before the answer about the head. */
+  get #sendsEarly(): boolean {
+    const { body } = this.mode;
+    return body === BodyMode.FullDuplex || (body === BodyMode.Streamed && this.#owner.rules.sendsEarly);
+  }
+
+  #observe(offset: number, length: number, endStream: boolean): DataStatus {
+    // As in Envoy, other modes have no effect here.
+    if (this.mode.body !== BodyMode.Streamed || this.#owner.open() !== Opened.Yes) return DataStatus.Continue;
+    beginBody(this.#bytes(offset, length), this.#side.isRequest, endStream);
+    this.#owner.ask(this.#side.isRequest);
+    this.#updateFlow();
+    return DataStatus.Continue;
+  }
+
+  #observeTrailers(trailers: HeaderBlock): HeadersStatus {
+    if (!this.mode.sendsTrailers || this.#owner.open() !== Opened.Yes) return HeadersStatus.Continue;
+    beginFields(this.#owner.rules.question, Part.Trailers, trailers, this.#side.isRequest, false);
+    this.#owner.ask(this.#side.isRequest);
+    return HeadersStatus.Continue;
+  }
+
+  #askInConversation(bytes: Uint8Array, endStream: boolean): DataStatus {
+    const opened = this.#owner.open();
+    if (opened !== Opened.Yes) return dataStatus(opened);
+    beginBody(bytes, this.#side.isRequest, endStream);
+    this.#ask(Asked.Conversation);
+    return DataStatus.StopNoBuffer;
   }
 
   #askWholeBody(last: Uint8Array): DataStatus {
@@ -355,6 +446,12 @@ export class ProcessedMessage {
   #goesOn(): boolean {
     if (this.mode.body === BodyMode.None) return false;
     if (hasOpenLength(this.mode)) this.#headers?.remove(LENGTH);
+    if (this.#sendsEarly) {
+      if (this.#asked === Asked.Nothing && this.#isBodyComplete) return false;
+      this.#passHead();
+      this.#updateFlow();
+      return true;
+    }
     if (this.#isBodyComplete) {
       if (!this.#hasData) return false;
       this.#askWholeBody(EMPTY);
@@ -396,6 +493,27 @@ export class ProcessedMessage {
     if (length === undefined) return false;
     if (mutation !== undefined) return Number(length) !== (mutation.body?.length ?? 0);
     return Number(length) !== (changed ?? this.#side.heldBytes());
+  }
+
+  /** A part of a conversation about the body. */
+  #pieceReceived({ body_mutation: mutation }: CommonResponse): Mistake | undefined {
+    const piece = mutation?.streamed_response;
+    if (piece === undefined) return NOT_STREAMED;
+    const { body = EMPTY, end_of_stream: isLast = false } = piece;
+    this.#affected(Part.Body, Effect.Applied);
+    this.#record(Part.Body, Status.Ok, this.#askedMs);
+    if (body.length > 0) this.#pass(body);
+    if (isLast) {
+      // What still arrives of the body is dropped.
+      this.#isReplaced = true;
+      this.mode = { ...this.mode, body: BodyMode.None };
+      if (this.#asked !== Asked.Trailers) {
+        this.#asked = Asked.Nothing;
+        if (this.#isBodyComplete) this.#finish();
+      }
+    }
+    this.#updateFlow();
+    return undefined;
   }
 
   #pieceAnswered(response: CommonResponse): void {
@@ -480,13 +598,27 @@ export class ProcessedMessage {
     this.#owner.affected(this.#side.isRequest, part, effect);
   }
 
+  #headersEnded(status: Status): void {
+    this.#awaitsHeaders = false;
+    this.#record(Part.Headers, status, this.#headersMs);
+    this.#restartTimer();
+  }
+
   #ended(status: Status, next = Asked.Nothing): void {
-    const { nowMs, timers } = this.#owner.rules;
     if (this.#asked === Asked.Nothing) return;
-    timers.cancel(this.#timer);
-    this.#owner.ended(this.#side.isRequest, partOf(this.#asked), nowMs() - this.#askedMs, status);
+    this.#record(this.#asked === Asked.Trailers ? Part.Trailers : Part.Body, status, this.#askedMs);
     this.#asked = next;
-    if (next !== Asked.Nothing) timers.reschedule(this.#timer, this.#owner.rules.messageTimeoutMs);
+    this.#restartTimer();
+  }
+
+  #record(part: Part, status: Status, sinceMs: number): void {
+    this.#owner.ended(this.#side.isRequest, part, this.#owner.rules.nowMs() - sinceMs, status);
+  }
+
+  #restartTimer(): void {
+    const { messageTimeoutMs, timers } = this.#owner.rules;
+    if (this.#isTimed) timers.reschedule(this.#timer, messageTimeoutMs);
+    else timers.cancel(this.#timer);
   }
 
   // ── The way on ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -520,8 +652,8 @@ export class ProcessedMessage {
 
   /** The peer is read while the filter can take more. */
   #updateFlow(): void {
-    const isWaiting = this.#asked > Asked.Pieces || (this.#asked === Asked.Headers && this.#hasData);
-    const isFull = this.#pieces.isFull || this.#output.isFull;
+    const isWaiting = this.#asked > Asked.Pieces || (this.#awaitsHeaders && this.#hasData && !this.#sendsEarly);
+    const isFull = this.#pieces.isFull || this.#output.isFull || this.#owner.isProcessorFull;
     if (isWaiting || isFull) this.#side.pause();
     else this.#side.resume();
     if (this.#holdsAnswers === this.#output.isFull) return;
@@ -532,12 +664,6 @@ export class ProcessedMessage {
 
 function onTimeout(message: ProcessedMessage): void {
   message.timedOut();
-}
-
-/** What the question was about. */
-function partOf(asked: Asked): Part {
-  if (asked === Asked.Headers) return Part.Headers;
-  return asked === Asked.Trailers ? Part.Trailers : Part.Body;
 }
 
 /** Returns what replaces a body or a piece of it; undefined: it stays. */

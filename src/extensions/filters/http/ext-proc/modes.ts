@@ -1,6 +1,7 @@
 // What the processor is asked about (ProcessingMode).
 
 import type { ProcessingMode, ProcessingMode_BodySendMode } from '../../../../config/generated/api.js';
+import type { ModeOverride } from './answer.js';
 
 /** The numbers of ProcessingMode.BodySendMode. */
 export const enum BodyMode {
@@ -8,6 +9,7 @@ export const enum BodyMode {
   Streamed = 1,
   Buffered = 2,
   BufferedPartial = 3,
+  FullDuplex = 4,
 }
 
 /** The mode of one direction. */
@@ -39,6 +41,40 @@ export function compileMode(mode: ProcessingMode = {}): Mode {
   };
 }
 
+/** Returns the mode that an answer asks for; undefined: Baton does not have it. */
+export function overriddenMode(mode: ModeOverride): Mode | undefined {
+  const { request_body_mode: request = 0, response_body_mode: response = 0 } = mode;
+  // What has not been sent piece by piece from the start cannot be a conversation.
+  if (request >= BodyMode.FullDuplex || response >= BodyMode.FullDuplex) return undefined;
+  return {
+    request: {
+      sendsHeaders: mode.request_header_mode !== SKIP,
+      body: request,
+      sendsTrailers: mode.request_trailer_mode === SEND,
+    },
+    response: {
+      sendsHeaders: mode.response_header_mode !== SKIP,
+      body: response,
+      sendsTrailers: mode.response_trailer_mode === SEND,
+    },
+  };
+}
+
+/** Returns whether two modes ask for the same. As in Envoy, the head of the request does not count: it has been sent. */
+export function isSameMode(one: Mode, other: Mode): boolean {
+  return (
+    one.request.body === other.request.body &&
+    one.request.sendsTrailers === other.request.sendsTrailers &&
+    one.response.sendsHeaders === other.response.sendsHeaders &&
+    one.response.body === other.response.body &&
+    one.response.sendsTrailers === other.response.sendsTrailers
+  );
+}
+
+/** ProcessingMode.HeaderSendMode. */
+const SEND = 1;
+const SKIP = 2;
+
 /** Returns whether the length of a body is not known before its head is passed on. */
 export function hasOpenLength({ body, sendsHeaders }: MessageMode): boolean {
   return body === BodyMode.Buffered ? !sendsHeaders : body !== BodyMode.None;
@@ -50,4 +86,5 @@ const BODY_MODES: { readonly [mode in ProcessingMode_BodySendMode]?: BodyMode } 
   STREAMED: BodyMode.Streamed,
   BUFFERED: BodyMode.Buffered,
   BUFFERED_PARTIAL: BodyMode.BufferedPartial,
+  FULL_DUPLEX_STREAMED: BodyMode.FullDuplex,
 };

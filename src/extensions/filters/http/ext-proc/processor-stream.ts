@@ -26,6 +26,8 @@ export interface ProcessorStream {
   /** Stops and resumes the delivery of answers. */
   pause(): void;
   resume(): void;
+  /** Tells the processor that no message follows. */
+  end(): void;
   /** Ends the stream; no event follows. */
   close(): void;
 }
@@ -70,6 +72,10 @@ class GrpcStream implements ProcessorStream {
 
   resume(): void {
     this.call?.resume();
+  }
+
+  end(): void {
+    this.call?.end();
   }
 
   close(): void {

@@ -1,5 +1,6 @@
 // The questions to a processor (envoy.service.ext_proc.v3.ProcessingRequest).
 
+import type { Struct } from '../../../../config/generated/api.js';
 import { writeMapMessage, writeStruct } from '../../../messages/wire.js';
 import { type HeaderBlock, headerKey, ProtobufWriter, requestScheme, type StreamInfo } from '../../../sdk.js';
 import type { ForwardRules } from './forward-rules.js';
@@ -18,12 +19,15 @@ export interface QuestionRules {
   readonly forwarded: ForwardRules | undefined;
   /** Namespaces of the dynamic metadata that the processor gets. */
   readonly namespaces: readonly string[];
+  /** What the processor does not answer. */
+  readonly isObserved: boolean;
 }
 
 /** The body modes, which the first question of a stream has. */
 export interface ProtocolConfig {
   readonly request: BodyMode;
   readonly response: BodyMode;
+  readonly sendsEarly: boolean;
 }
 
 const message = new ProtobufWriter();
@@ -61,17 +65,26 @@ export function beginBody(bytes: Uint8Array, isRequest: boolean, endStream: bool
   begin(Part.Body, isRequest);
 }
 
-/** Returns the encoded question. `protocol`: undefined except for the first one. */
+/** Returns the encoded question. `protocol` and `attributes`: undefined except for the first one. */
 export function finishQuestion(
-  { namespaces }: QuestionRules,
+  { isObserved, namespaces }: QuestionRules,
   info: StreamInfo,
   protocol: ProtocolConfig | undefined,
+  attributes: Struct | undefined,
 ): Uint8Array {
   writeMetadata(namespaces, info);
-  if (protocol !== undefined) {
+  if (attributes !== undefined) {
+    entry.clear();
+    writeStruct(entry, 2, attributes);
+    writeMapMessage(message, 9, NAMESPACE, entry);
+  }
+  if (isObserved) message.number(10, 1);
+  // As in Envoy, an observer does not need to know.
+  else if (protocol !== undefined) {
     part.clear();
     if (protocol.request > 0) part.number(1, protocol.request);
     if (protocol.response > 0) part.number(2, protocol.response);
+    if (protocol.sendsEarly) part.number(3, 1);
     message.message(11, part);
   }
   return message.copy();
@@ -113,4 +126,6 @@ function writeMetadata(namespaces: readonly string[], { downstream, dynamicMetad
   message.message(8, part);
 }
 
+/** Of the attributes. */
+const NAMESPACE = 'envoy.filters.http.ext_proc';
 const HOST = headerKey('host');

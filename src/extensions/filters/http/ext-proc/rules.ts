@@ -21,6 +21,7 @@ import {
 } from '../../../sdk.js';
 import { MutationRules } from '../../common/mutation-rules.js';
 import type { HeaderMutation } from './answer.js';
+import { AttributeList } from './attributes.js';
 import type { CallRecord } from './call-record.js';
 import { ForwardRules } from './forward-rules.js';
 import { applyMutation, type ChangeRules } from './head-changes.js';
@@ -30,6 +31,7 @@ import type { QuestionRules } from './question.js';
 
 /** Of one answer, unless message_timeout is set. */
 const MESSAGE_TIMEOUT_MS = 200;
+const CLOSE_AFTER_MS = 5000;
 /** Limit of the pieces of a body that wait for the processor or the next hop. */
 const MAX_QUEUED_BYTES = 256 * 1024;
 
@@ -46,6 +48,16 @@ export interface Rules {
   readonly question: QuestionRules;
   /** Namespaces of the dynamic metadata that the processor may set. */
   readonly receives: ReadonlySet<string>;
+  readonly requestAttributes: AttributeList;
+  readonly responseAttributes: AttributeList;
+  /** Undefined: answers do not change the mode. Empty: to any mode. */
+  readonly overrides: readonly Mode[] | undefined;
+  /** The processor is not waited for. */
+  readonly isObserving: boolean;
+  /** Until the end of the stream to an observer, from that of the request on. */
+  readonly closeAfterMs: number;
+  /** Bodies are streamed before the answer about their head. */
+  readonly sendsEarly: boolean;
   readonly failsOpen: boolean;
   readonly errorStatus: number;
   readonly messageTimeoutMs: number;
@@ -85,8 +97,15 @@ export function compileRules(
     question: {
       forwarded: config.forward_rules && new ForwardRules(config.forward_rules, ''),
       namespaces: metadata.forwarding_namespaces?.untyped ?? [],
+      isObserved: config.observability_mode ?? false,
     },
     receives: new Set(metadata.receiving_namespaces?.untyped),
+    requestAttributes: new AttributeList(overrides.request_attributes ?? config.request_attributes ?? []),
+    responseAttributes: new AttributeList(overrides.response_attributes ?? config.response_attributes ?? []),
+    overrides: overridesOf(config),
+    isObserving: config.observability_mode ?? false,
+    closeAfterMs: durationMs(config.deferred_close_timeout, CLOSE_AFTER_MS),
+    sendsEarly: config.send_body_without_waiting_for_header_response ?? false,
     failsOpen: overrides.failure_mode_allow ?? config.failure_mode_allow ?? false,
     errorStatus: errorStatus(config.status_on_error, 500),
     messageTimeoutMs: durationMs(config.message_timeout, MESSAGE_TIMEOUT_MS),
@@ -116,6 +135,14 @@ function serviceOf(service: GrpcService, added: readonly HeaderValue[]): GrpcSer
 
 function mergedMetadata(own: MetadataOptions = {}, route: MetadataOptions = {}): MetadataOptions {
   return { ...own, ...route };
+}
+
+/** As in Envoy, a body that does not wait for the head has a fixed mode. */
+function overridesOf(config: ExternalProcessor): readonly Mode[] | undefined {
+  const isFixed = config.send_body_without_waiting_for_header_response === true;
+  return config.allow_mode_override === true && !isFixed
+    ? (config.allowed_override_modes ?? []).map(compileMode)
+    : undefined;
 }
 
 function routeActionOf({
