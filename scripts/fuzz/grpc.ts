@@ -1,5 +1,5 @@
-// Mutated bodies of gRPC responses: the framing of messages, and the answers of authorization and rate limit services. They run in this
-// process.
+// Mutated bodies of gRPC responses: the framing of messages, and the answers of authorization services, rate limit services
+// and external processors. They run in this process.
 
 import type { Random } from '../../src/common/random.js';
 import { encodeJson, loadMessages } from '../../src/config/schema/messages.js';
@@ -11,6 +11,7 @@ import {
 } from '../../src/extensions/filters/http/ext-authz/check-response.js';
 import { framed, MessageReader } from '../../src/grpc/message-reader.js';
 import { mutateBytes } from './mutation.js';
+import { isProcessorAnswer, processorAnswers } from './processor.js';
 import { Finding, type Scope } from './scope.js';
 
 /** Inputs between two looks at the clock. */
@@ -27,6 +28,7 @@ export async function fuzzGrpc(_scope: Scope, random: Random, durationMs: number
   let messages = 0;
   let answers = 0;
   let limits = 0;
+  let processed = 0;
   while (performance.now() < end) {
     for (let left = INPUTS_PER_STEP; left > 0; left--, inputs++) {
       const input = mutateBytes(random, seeds, TOKENS);
@@ -39,11 +41,12 @@ export async function fuzzGrpc(_scope: Scope, random: Random, durationMs: number
         const bytes = Buffer.from(message, 'hex');
         if (isAnswer(bytes)) answers++;
         if (isLimitAnswer(bytes)) limits++;
+        if (isProcessorAnswer(bytes)) processed++;
       }
     }
     await new Promise(setImmediate);
   }
-  return `${inputs} inputs (${messages} messages, ${answers} answers, ${limits} about limits); no defect`;
+  return `${inputs} inputs (${messages} messages, ${answers} answers, ${limits} about limits, ${processed} of processors); no defect`;
 }
 
 /** Returns the messages in hexadecimal; the status of a call that has ended is the last one. */
@@ -130,7 +133,7 @@ function bodies(): Buffer[] {
       dynamic_metadata: { a: [1, { b: null }] },
     },
   ].map((answer) => Buffer.from(framed(encodeJson(type, answer))));
-  return [...answers, ...limitAnswers(), Buffer.concat(answers), Buffer.alloc(0)];
+  return [...answers, ...limitAnswers(), ...processorAnswers(), Buffer.concat(answers), Buffer.alloc(0)];
 }
 
 function limitAnswers(): Buffer[] {
