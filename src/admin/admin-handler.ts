@@ -49,7 +49,7 @@ export interface AdminRequest {
   readonly handlers: readonly AdminHandler[];
 }
 
-/** A long body, produced as the client reads it. Its return() is called when the client leaves early. */
+/** A long body, produced as the client reads it. Its return() is called when the client disconnects early. */
 export type Pieces = (Iterable<Uint8Array> | AsyncIterable<Uint8Array>) & {
   /** Sets a listener that is called when the body is cut off and the client must not be waited for. */
   whenCut?(listener: () => void): void;
@@ -62,7 +62,7 @@ export interface AdminResponse {
   readonly contentType?: string;
   readonly headers?: { readonly [name: string]: string };
   readonly body: string | Uint8Array | Pieces;
-  /** The body continues until the client leaves. */
+  /** The body continues until the client disconnects. */
   readonly isEndless?: boolean;
 }
 

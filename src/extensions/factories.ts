@@ -239,7 +239,7 @@ export interface EventStream {
   readonly aliases: readonly string[];
   readonly help: string;
   readonly headers: { readonly [name: string]: string };
-  /** Called for each client. return() of the iterator is called when the client leaves. */
+  /** Called for each client. return() of the iterator is called when the client disconnects. */
   open(): AsyncIterable<Uint8Array>;
 }
 
@@ -372,7 +372,7 @@ export interface EndpointAnswer {
   readonly status?: number;
   /** Default: plain text. */
   readonly contentType?: string | undefined;
-  /** An iterator's return() is called when the client leaves. */
+  /** An iterator's return() is called when the client disconnects. */
   readonly body: string | AsyncIterable<Uint8Array>;
 }
 

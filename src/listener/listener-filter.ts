@@ -30,7 +30,7 @@ export interface InspectedConnection {
   local: Address;
   /** Returns where the connection was directed before the kernel redirected it; undefined where that is unknown. */
   originalDestination(): Address | undefined;
-  /** What filters have detected so far; undefined if that is nothing. */
+  /** What filters have detected so far; undefined if they detected nothing. */
   readonly detected: DetectedProtocols | undefined;
   /** Returns `detected` to change it. */
   detect(): DetectedProtocols;

@@ -230,7 +230,7 @@ export class AdminServer {
 
   /** Called when the head of a request was received; its body may be incomplete. */
   #begin(request: AdminIncoming, response: AdminOutgoing, socket: Socket): void {
-    // The client has left; sendResponse() is notified by 'close'.
+    // The client has disconnected; sendResponse() is notified by 'close'.
     response.on('error', () => {});
     const connection = this.#connections.find(socket);
     // The connection was closed to make room, or has too many requests.

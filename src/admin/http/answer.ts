@@ -18,7 +18,7 @@ export type RawRequest = Pick<AdminRequest, 'method' | 'headers' | 'body'> & {
   readonly target: string;
   /** Address of the client; '' for a Unix socket. */
   readonly peer: string;
-  /** Returns whether the client has left or has reset the request. */
+  /** Returns whether the client has disconnected or has reset the request. */
   readonly isGone: () => boolean;
 };
 
@@ -34,7 +34,7 @@ const MAX_SHOWN_LENGTH = 200;
 
 /**
  * Answers every request; never rejects. Logs requests that change something. Resolves with undefined, without an effect, if
- * the client has left before the request's turn.
+ * the client has disconnected before the request's turn.
  */
 export async function answer(
   raw: RawRequest,

@@ -17,14 +17,14 @@ export interface EndedRequest {
   readonly protocol: Protocol;
   readonly requestHeaders: OutgoingHttpHeaders;
   readonly responseHeaders: OutgoingHttpHeaders;
-  /** 0 if the client left before there was an answer. */
+  /** 0 if the client disconnected before there was an answer. */
   readonly status: number;
   /** The reason for an answer that is not from an endpoint. */
   readonly details: string | undefined;
   /** Sizes of the bodies. */
   readonly bytesReceived: number;
   readonly bytesSent: number;
-  /** The client left before the end of the answer. */
+  /** The client disconnected before the end of the answer. */
   readonly isCut: boolean;
   /** `127.0.0.1:1234`; '' for a Unix socket. */
   readonly peer: string;

@@ -1,4 +1,4 @@
-// A decoded google.protobuf.Struct as plain data.
+// Converts a decoded google.protobuf.Struct to plain data.
 
 import type { Json, Struct } from '../../config/generated/api.js';
 

@@ -100,7 +100,7 @@ export interface ServerCodec extends ConnectionCodec {
   refuseHead(): void;
   /** Refuses the next request, whose head is incomplete, as if it were invalid. Nothing more is read. Valid without an active stream. */
   refuseNext(error: CodecError): void;
-  /** The client has left: an incomplete head becomes a stream that is reset. Returns whether there was one. */
+  /** The client has disconnected: an incomplete head becomes a stream that is reset. Returns whether there was one. */
   abandonNext(): boolean;
 }
 

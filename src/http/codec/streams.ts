@@ -75,7 +75,7 @@ export interface RequestDecoder {
    * onHeaders() was called.
    */
   onInvalid(error: CodecError, head: HeaderBlock | undefined): void;
-  /** Called when the stream ends before it is complete: the client left, or sent invalid input (`error`) when the response had begun. */
+  /** Called when the stream ends before it is complete: the client disconnected, or sent invalid input (`error`) after the response began. */
   onReset(reason: ResetReason, error: CodecError | undefined): void;
   /** Called when the response direction rises above its high watermark, and when it falls below its low one. */
   onWriteBlocked(): void;

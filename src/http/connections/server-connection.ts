@@ -61,7 +61,7 @@ export class ServerConnection
   #wasTunnelEnded = false;
   /** Created by the first turn that the codec requests, usually for a pipelined request. */
   #takeTurn: (() => void) | undefined;
-  /** Of a multiplexed connection. */
+  /** Early resets of a multiplexed connection. */
   #earlyResets: EarlyResets | undefined;
 
   /** `former`: the state of a connection that another process has served. */

@@ -32,7 +32,7 @@ export class RequestFlow {
     this.#releases = 0;
   }
 
-  /** Called when the request is complete or ended: the connection is then read regardless of pauses, to detect that the client leaves. */
+  /** Called when the request is complete or ended: the connection is then read despite pauses, to detect a disconnect. */
   end(): void {
     this.#encoder = undefined;
   }

@@ -246,7 +246,7 @@ export class FilterRun implements DownstreamHandler, ConnectionFilters, StageOwn
       if (!this.#isRefused) this.#feed(0, 0, 0, true);
       return;
     }
-    // The client has left: held bytes are useless.
+    // The client has disconnected: held bytes are useless.
     this.#dropHeld();
     if (this.#handler === undefined) this.connection.close(0);
     else this.#handler.onEnd();

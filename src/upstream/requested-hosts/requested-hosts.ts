@@ -8,7 +8,7 @@ import type { HostRequest } from './host-request.js';
 /** A request that waits for its host. */
 export interface HostWaiter {
   /**
-   * Called once, in a turn of its own, when the host can be found, or when the cluster does not get it, for a reason for
+   * Called once, in a turn of its own: when the host can be found, or when it is refused, with the reason for
    * %RESPONSE_CODE_DETAILS%.
    */
   hostSettled(refusal: string | undefined): void;

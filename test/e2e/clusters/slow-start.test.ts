@@ -1,4 +1,4 @@
-// A host that was added or has recovered gets few requests in the beginning.
+// A host that was added or has recovered gets few requests at first.
 
 import type { Test } from 'tap';
 import t from 'tap';

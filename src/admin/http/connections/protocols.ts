@@ -55,7 +55,7 @@ const MAX_INVALID_FRAMES = 20;
 const LINGER_MS = 1000;
 /** Interval of checks for heads or requests that arrive too slowly. */
 const LATE_CHECK_INTERVAL_MS = 2000;
-/** Interval of checks for stopped HTTP/2 connections, which hold their descriptors even after their clients have left. */
+/** Interval of checks for stopped HTTP/2 connections, which hold their descriptors even after their clients have disconnected. */
 const STOPPED_CHECK_INTERVAL_MS = 250;
 
 export class Protocols {

@@ -45,7 +45,7 @@ export class ReceivedBody {
   }
 
   /**
-   * Resolves with true when the body was received completely, with false if the client leaves before. A body that is not
+   * Resolves with true when the body was received completely, with false if the client disconnects before. A body that is not
    * kept is read and dropped, so that a client that sends first and reads later receives the refusal.
    */
   read(request: AdminIncoming): Promise<boolean> {

@@ -1,4 +1,4 @@
-// Parses a request target: a path, or a whole URL as proxies send it.
+// Parses a request target: a path, or an absolute URL, as clients send it to proxies.
 
 import { mergedPath } from '../../../http/normalization/path-normalization.js';
 

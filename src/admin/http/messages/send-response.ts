@@ -13,7 +13,7 @@ export const DEFAULT_FIELDS = {
 };
 
 /**
- * Resolves with the number of body bytes sent, when all is sent or the client has left. Rejects if the body's source throws.
+ * Resolves with the number of body bytes sent, when all is sent or the client has disconnected. Rejects if the body's source throws.
  */
 export async function sendResponse(response: AdminOutgoing, answer: AdminResponse, isHead: boolean): Promise<number> {
   const { status = 200, contentType, headers, body } = answer;

@@ -1,6 +1,6 @@
 // One client of an event stream: a queue of pieces, which ends when the client falls too far behind.
 
-/** Flushes that may begin while pieces of earlier ones are still queued. */
+/** Maximum number of flushes that begin while pieces of earlier ones are still queued. */
 const MAX_LATE_FLUSHES = 4;
 
 export class EventClient implements AsyncIterableIterator<Uint8Array> {
@@ -50,7 +50,7 @@ export class EventClient implements AsyncIterableIterator<Uint8Array> {
     return piece === undefined ? { done: true, value: undefined } : { done: false, value: piece };
   }
 
-  /** Called when the client has left. */
+  /** Called when the client has disconnected. */
   async return(): Promise<IteratorResult<Uint8Array>> {
     this.end();
     return { done: true, value: undefined };

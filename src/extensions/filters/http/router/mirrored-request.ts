@@ -53,7 +53,7 @@ export class MirroredRequest extends OutgoingCall {
     return true;
   }
 
-  /** Called when the client has left before its request was complete. */
+  /** Called when the client has disconnected before its request was complete. */
   giveUp(): void {
     if (!this.isBodySent && !this.isOver) this.abort();
   }

@@ -1,4 +1,4 @@
-// POST /tap: attaches a tap to the filters with a config_id, on all workers, until the client leaves.
+// POST /tap: attaches a tap to the filters with a config_id, on all workers, until the client disconnects.
 
 import type { TapConfig, TapRequest } from '../../../../config/generated/api.js';
 import {

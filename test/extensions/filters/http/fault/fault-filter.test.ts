@@ -84,7 +84,7 @@ t.test('a delay followed by an abort counts as one active fault', async (t) => {
   });
 });
 
-t.test('the delay is cancelled when the client leaves', async (t) => {
+t.test('the delay is cancelled when the client disconnects', async (t) => {
   const { asked, counts, timers } = faulty(DELAY);
   const { did, filter } = asked();
   filter.onDestroy();

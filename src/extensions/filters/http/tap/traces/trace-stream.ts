@@ -13,7 +13,7 @@ export interface Collecting {
 export interface TraceStreamEvents {
   /** Called when no further traces are needed. */
   completed(): void;
-  /** Called when everything was sent, or the client has left. */
+  /** Called when everything was sent, or the client has disconnected. */
   ended(): void;
 }
 
@@ -85,7 +85,7 @@ export class TraceStream implements AsyncIterableIterator<Uint8Array> {
     return { done: false, value: bytes };
   }
 
-  /** Called when the client has left or has received everything. */
+  /** Called when the client has disconnected or has received everything. */
   async return(): Promise<IteratorResult<Uint8Array>> {
     if (!this.#isOver) {
       this.#isOver = true;
