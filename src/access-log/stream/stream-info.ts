@@ -305,11 +305,19 @@ export class StreamInfo {
     this.lastUpstreamRxMs = UNSET;
   }
 
-  /** Adds the bytes of the running try, which has ended. */
-  tryEnded(): void {
-    if (this.runningTryBytes === undefined) return;
-    this.upstreamBytes.add(this.runningTryBytes);
-    this.runningTryBytes = undefined;
+  /** Adds the bytes of a try that has ended. It may be another one than the running one, if tries overlap. */
+  tryEnded(bytes: StreamBytes | undefined): void {
+    if (bytes === undefined) return;
+    this.upstreamBytes.add(bytes);
+    if (this.runningTryBytes === bytes) this.runningTryBytes = undefined;
+  }
+
+  /** Called when the response of an earlier try, on `host`, is passed on: the last one changes places with it. */
+  returnToTry(host: HostNames | undefined, connectionId: number): void {
+    const at = this.earlierHosts?.lastIndexOf(host) ?? -1;
+    if (at >= 0) this.earlierHosts![at] = this.host;
+    const place = this.earlierConnectionIds?.lastIndexOf(connectionId) ?? -1;
+    if (place >= 0) this.earlierConnectionIds![place] = this.upstreamConnectionId;
   }
 
   /** Prepares the object for another pass of the same request: what is known of the client, and the filter state, stay. */

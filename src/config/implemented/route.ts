@@ -12,7 +12,7 @@ import {
   refused,
 } from './table.js';
 
-const ONE_AFTER_ANOTHER = 'attempts of a request do not overlap: per_try_timeout of retry_policy can end one';
+const NO_EFFECT = 'the field has no effect in Envoy either';
 const SUBSETS = 'subsets of hosts are not implemented: define a cluster for each subset';
 
 const URI_TEMPLATE = 'envoy.path.match.uri_template.uri_template_matcher';
@@ -71,7 +71,7 @@ export const ROUTE: ImplementedTable = {
     rate_limits: true,
     request_mirror_policies: true,
     virtual_clusters: true,
-    hedge_policy: refused(ONE_AFTER_ANOTHER),
+    hedge_policy: true,
     ...notImplemented('matcher', 'retry_policy_typed_config', 'include_is_timeout_retry_header'),
     request_body_buffer_limit: true,
     route_specifiers: refused(NO_SPECIFIERS),
@@ -175,7 +175,7 @@ export const ROUTE: ImplementedTable = {
     include_vh_rate_limits: true,
     request_mirror_policies: true,
     metadata_match: refused(SUBSETS),
-    hedge_policy: refused(ONE_AFTER_ANOTHER),
+    hedge_policy: true,
     internal_redirect_policy: true,
     internal_redirect_action: byValue({ PASS_THROUGH_INTERNAL_REDIRECT: true, HANDLE_INTERNAL_REDIRECT: true }),
     max_internal_redirects: true,
@@ -349,6 +349,11 @@ export const ROUTE: ImplementedTable = {
     typed_per_filter_config: true,
     host_rewrite_literal: true,
     ...notImplemented('cluster_header', 'metadata_match'),
+  },
+  'envoy.config.route.v3.HedgePolicy': {
+    initial_requests: accepted(NO_EFFECT),
+    additional_request_chance: accepted(NO_EFFECT),
+    hedge_on_per_try_timeout: true,
   },
   'envoy.config.route.v3.RetryPolicy': {
     retry_on: true,

@@ -58,11 +58,18 @@ export function countHostReset({ monitor, stats }: Host, hasResponse: boolean): 
   monitor?.failed();
 }
 
-/** Called when the try timed out. A response that had begun is counted already. */
-export function countHostTimeout({ monitor, stats }: Host, hasResponse: boolean): void {
+/**
+ * Called when the try timed out. A response that had begun is counted already. `isSlow`: countHostSlowness() was called for it.
+ */
+export function countHostTimeout({ monitor, stats }: Host, hasResponse: boolean, isSlow = false): void {
   stats.increment(HostStats.at.rq_timeout);
   if (hasResponse) return;
   stats.increment(HostStats.at.rq_error);
+  if (!isSlow) monitor?.timedOut();
+}
+
+/** Called when a try timed out and goes on (hedging). */
+export function countHostSlowness({ monitor }: Host): void {
   monitor?.timedOut();
 }
 

@@ -58,6 +58,7 @@ export interface RouteSettings<C> {
   streamDuration: StreamDuration | undefined;
   grpcTimeout: GrpcTimeout | undefined;
   retryPolicy: RetryPolicy | undefined;
+  hedges: boolean;
   internalRedirects: InternalRedirects | undefined;
   hashPolicy: HashPolicy | undefined;
   upgrades: ReadonlyMap<string, boolean> | undefined;
@@ -115,6 +116,8 @@ export class Route<C> {
   readonly grpcTimeout: GrpcTimeout | undefined;
   /** The route's own policy, or that of its virtual host. */
   readonly retryPolicy: RetryPolicy | undefined;
+  /** A try that times out goes on beside the next one (HedgePolicy.hedge_on_per_try_timeout). */
+  readonly hedges: boolean;
   /** Which redirects of hosts are followed; undefined: none. */
   readonly internalRedirects: InternalRedirects | undefined;
   /** The hash by which the cluster chooses a host, if its load balancer uses hashes; undefined: no hash. */
@@ -167,6 +170,7 @@ export class Route<C> {
     this.streamDuration = settings.streamDuration;
     this.grpcTimeout = settings.grpcTimeout;
     this.retryPolicy = settings.retryPolicy;
+    this.hedges = settings.hedges;
     this.internalRedirects = settings.internalRedirects;
     this.hashPolicy = settings.hashPolicy;
     this.priority = settings.priority;

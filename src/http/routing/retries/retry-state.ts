@@ -84,6 +84,18 @@ export class RetryState {
     return this.#takeOne();
   }
 
+  /** Called when a try has timed out and goes on beside the next one (hedging). As in Envoy, the conditions do not matter if there are any. */
+  onSlowness(): RetryDecision {
+    if (this.#conditions === 0) return RetryDecision.No;
+    this.#resetMs = 0;
+    return this.#takeOne();
+  }
+
+  /** Returns whether a response is one that is retried, were a retry left. */
+  isRetriable(headers: HeaderBlock): boolean {
+    return this.#conditions !== 0 && this.#matchesResponse(headers.status, headers);
+  }
+
   /** The next try waits for the delay that the last response requests. */
   get waitsForReset(): boolean {
     return this.#resetMs > 0;
@@ -123,7 +135,7 @@ export class RetryState {
     if ((on & RetryOn.ServerError) !== 0 && isServerError(status)) return true;
     if ((on & RetryOn.GatewayError) !== 0 && status >= 502 && status <= 504) return true;
     if ((on & RetryOn.Retriable4xx) !== 0 && status === 409) return true;
-    if ((on & RetryOn.RetriableStatusCodes) !== 0 && this.#isRetriable(status)) return true;
+    if ((on & RetryOn.RetriableStatusCodes) !== 0 && this.#hasRetriableStatus(status)) return true;
     if ((on & RetryOn.RetriableHeaders) !== 0 && this.#hasRetriableHeader(headers)) return true;
     return (on & ANY_GRPC) !== 0 && (on & grpcCondition(headers)) !== 0;
   }
@@ -138,7 +150,7 @@ export class RetryState {
     return kind === RetryReset.RefusedStream && (on & RetryOn.RefusedStream) !== 0;
   }
 
-  #isRetriable(status: number): boolean {
+  #hasRetriableStatus(status: number): boolean {
     return this.policy.statusCodes.includes(status) || this.#extraStatusCodes.includes(status);
   }
 

@@ -231,6 +231,7 @@ class VirtualHostBuilder<C> {
         action.retry_policy === undefined
           ? this.#retryPolicy
           : new RetryPolicy(action.retry_policy, `${at}.retry_policy`, this.#runtime),
+      hedges: (action.hedge_policy ?? this.#host.hedge_policy)?.hedge_on_per_try_timeout ?? false,
       internalRedirects: InternalRedirects.of(action, at),
       hashPolicy: HashPolicy.of(action.hash_policy, `${at}.hash_policy`),
       upgrades: upgradesOf(action, at),
@@ -320,6 +321,7 @@ class VirtualHostBuilder<C> {
       streamDuration: undefined,
       grpcTimeout: undefined,
       retryPolicy: undefined,
+      hedges: false,
       internalRedirects: undefined,
       hashPolicy: undefined,
       upgrades: undefined,

@@ -12,15 +12,16 @@ const PER_TRY_TIMEOUT = headerKey('x-envoy-upstream-rq-per-try-timeout-ms');
 const EXPECTED_TIMEOUT = headerKey('x-envoy-expected-rq-timeout-ms');
 const STREAM_DURATION = headerKey('x-envoy-upstream-stream-duration-ms');
 const ALT_RESPONSE = headerKey('x-envoy-upstream-rq-timeout-alt-response');
-/** Headers for router features that are not implemented: hedging and alternative stat names. They are removed. */
-const UNUSED = ['x-envoy-hedge-on-per-try-timeout', 'x-envoy-upstream-alt-stat-name'];
-const UNUSED_KEYS = UNUSED.map(headerKey);
+const HEDGES = headerKey('x-envoy-hedge-on-per-try-timeout');
+/** For a feature that is not implemented. It is removed. */
+const ALT_STAT_NAME = headerKey('x-envoy-upstream-alt-stat-name');
 const CONTROL_FIELDS = new HeaderSet([
   UPSTREAM_TIMEOUT,
   PER_TRY_TIMEOUT,
   STREAM_DURATION,
   ALT_RESPONSE,
-  ...UNUSED_KEYS,
+  HEDGES,
+  ALT_STAT_NAME,
 ]);
 
 export interface RequestTimeouts {
@@ -30,11 +31,22 @@ export interface RequestTimeouts {
   perTryMs: number;
   /** One try from its first to its last byte, regardless of progress; 0: unlimited. */
   streamMs: number;
+  /** A try that times out goes on beside the next one. */
+  hedges: boolean;
   /** A timeout is answered with 204 instead of 504. */
   isTimeoutEmpty: boolean;
   /** A gRPC call: the host also gets the timeout in grpc-timeout. */
   isGrpc: boolean;
 }
+
+export const NO_TIMEOUTS: RequestTimeouts = {
+  timeoutMs: 0,
+  perTryMs: 0,
+  streamMs: 0,
+  hedges: false,
+  isTimeoutEmpty: false,
+  isGrpc: false,
+};
 
 /**
  * Sets the timeouts of a new request. Removes from `headers` the fields that set timeouts, which are not for the host.
@@ -43,7 +55,7 @@ export interface RequestTimeouts {
  */
 export function setTimeouts(
   timeouts: RequestTimeouts,
-  { grpcTimeout, retryPolicy, timeoutMs }: Route<unknown>,
+  { grpcTimeout, hedges, retryPolicy, timeoutMs }: Route<unknown>,
   { maxStreamMs }: ClusterSpec,
   headers: HeaderBlock,
   respectsExpected: boolean,
@@ -51,6 +63,7 @@ export function setTimeouts(
   timeouts.timeoutMs = timeoutMs;
   timeouts.perTryMs = retryPolicy?.perTryTimeoutMs ?? 0;
   timeouts.streamMs = maxStreamMs;
+  timeouts.hedges = hedges;
   timeouts.isTimeoutEmpty = false;
   timeouts.isGrpc = grpcTimeout !== undefined && isGrpcRequest(headers);
   if (timeouts.isGrpc) timeouts.timeoutMs = grpcRequestMs(grpcTimeout!, grpcTimeoutMs(headers) ?? 0);
@@ -64,8 +77,9 @@ export function setTimeouts(
 }
 
 /** Returns the timeout of a try that begins `elapsedMs` after the end of the request; 0: unlimited. */
-export function expectedTimeoutMs({ timeoutMs, perTryMs }: RequestTimeouts, elapsedMs: number): number {
-  const ofTry = perTryMs > 0 ? perTryMs : timeoutMs;
+export function expectedTimeoutMs({ hedges, perTryMs, timeoutMs }: RequestTimeouts, elapsedMs: number): number {
+  // A try that goes on may take as long as the request.
+  const ofTry = perTryMs > 0 && !hedges ? perTryMs : timeoutMs;
   if (timeoutMs === 0) return ofTry;
   // 0 would mean unlimited.
   return Math.max(1, Math.min(ofTry, timeoutMs - elapsedMs));
@@ -86,7 +100,10 @@ function takeControlFields(headers: HeaderBlock, timeouts: RequestTimeouts): voi
   const stream = takeNumber(headers, STREAM_DURATION);
   if (stream >= 0) timeouts.streamMs = stream;
   timeouts.isTimeoutEmpty = headers.remove(ALT_RESPONSE);
-  for (const key of UNUSED_KEYS) headers.remove(key);
+  const hedges = headers.get(HEDGES);
+  if (hedges === 'true' || hedges === 'false') timeouts.hedges = hedges === 'true';
+  headers.removeId(HEDGES.id);
+  headers.removeId(ALT_STAT_NAME.id);
 }
 
 function takeNumber(headers: HeaderBlock, key: HeaderKey): number {

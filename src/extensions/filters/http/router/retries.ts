@@ -85,6 +85,11 @@ export class Retries extends RetryState {
     return this.#grant(this.onReset(kind, isSent), cluster);
   }
 
+  /** Called when a try has timed out and goes on. Returns whether another one begins beside it. */
+  grantForSlowness(cluster: Cluster): boolean {
+    return this.#grant(this.onSlowness(), cluster);
+  }
+
   /** Called when no retry follows. Releases the place in the circuit breaker, even if the cluster was replaced meanwhile. */
   end(): void {
     this.#holder?.limits.release(LimitKind.Retries, this.#priority);

@@ -3,6 +3,8 @@
 //
 //   decodeHeaders → #forward → #start → tryConnected → #sendRequest … → tryResponded → tryReceived … → #responseCompleted
 //                              ↑ #retry ← #backOff ← Retries ← failure, timeout, retriable response
+//
+// With hedging a try that has timed out goes on beside the next one: see Tries.
 
 import { UNSET } from '../../../../access-log/stream/stream-info.js';
 import { headerKey } from '../../../../common/text/header-names.js';
@@ -37,6 +39,7 @@ import {
   countHostMaxDuration,
   countHostReset,
   countHostResponse,
+  countHostSlowness,
   countHostTimeout,
   countRedirect,
   countRetriedResponse,
@@ -65,15 +68,16 @@ import { Mirrors } from './mirrors.js';
 import { connectHeader } from './proxy-header.js';
 import { RequestCounts } from './request-counts.js';
 import { RequestHash } from './request-hash.js';
-import { expectedTimeoutMs, type RequestTimeouts, setTimeouts } from './request-timeouts.js';
+import { expectedTimeoutMs, NO_TIMEOUTS, type RequestTimeouts, setTimeouts } from './request-timeouts.js';
 import { Retries } from './retries.js';
 import { setAttemptCount, setExpectedTimeout, setOverloaded, setServiceTime } from './router-headers.js';
 import type { RouterOptions } from './router-options.js';
+import { Tries } from './tries.js';
 import { recordBudget, TryMeasurement } from './try-measurement.js';
 import { recordConnection, recordHost } from './try-record.js';
 import { TrySpan } from './try-span.js';
 import type { TryTimeout } from './try-timeouts.js';
-import { Pause, type TryListener, UpstreamTry } from './upstream-try.js';
+import { Pause, type TryListener, type UpstreamTry } from './upstream-try.js';
 
 const CONTENT_TYPE = headerKey('content-type');
 const logger = getLogger('router');
@@ -83,16 +87,10 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   readonly #thread: UpstreamThread;
   readonly #options: RouterOptions;
   readonly #retries: Retries;
-  readonly #timeouts: RequestTimeouts = {
-    timeoutMs: 0,
-    perTryMs: 0,
-    streamMs: 0,
-    isTimeoutEmpty: false,
-    isGrpc: false,
-  };
+  readonly #timeouts: RequestTimeouts = { ...NO_TIMEOUTS };
   /** For the whole request. Each request sets it; hardly any reaches it. */
   readonly #deadline: Deadline;
-  readonly #try: UpstreamTry;
+  readonly #tries: Tries;
   readonly #request: KeptRequest;
 
   #route!: Route<ClusterReference>;
@@ -129,8 +127,6 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   #isMirrored = false;
   /** Redirects of hosts that can be followed: the request is kept for them. */
   #redirects: InternalRedirects | undefined;
-  /** The span of the current or last try of a traced request. */
-  #span: TrySpan | undefined;
 
   constructor(stream: ResponseStream, thread: UpstreamThread, options: RouterOptions) {
     this.#stream = stream;
@@ -138,8 +134,16 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     this.#options = options;
     this.#retries = new Retries(stream, thread.random, options.useRetry);
     this.#request = new KeptRequest(thread.memory);
-    this.#try = new UpstreamTry(stream, thread, this);
+    this.#tries = new Tries(stream, thread, this);
     this.#deadline = new Deadline(thread.wheel, () => this.#guard(() => this.#routeTimeout()));
+  }
+
+  get #try(): UpstreamTry {
+    return this.#tries.current;
+  }
+
+  get #span(): TrySpan | undefined {
+    return this.#try.span;
   }
 
   // ── The request ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -250,11 +254,13 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   onResponseBlocked(): void {
     this.#isClientBlocked = true;
     this.#try.pauseResponse();
+    for (const other of this.#tries.others) other.pauseResponse();
   }
 
   onResponseDrained(): void {
     this.#isClientBlocked = false;
     this.#try.resumeResponse();
+    for (const other of this.#tries.others) other.resumeResponse();
   }
 
   onDestroy(reason?: ResetReason): void {
@@ -267,37 +273,38 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     this.#hostWait?.stop();
     this.#try.abort(reason);
     this.#span?.abandoned(0, this.#thread.clock.monotonicMs);
-    this.#span = undefined;
+    this.#try.span = undefined;
+    this.#tries.endOthers(reason);
     this.#retries.end();
     this.#request.drop();
   }
 
   // ── Its connection ───────────────────────────────────────────────────────────────────────────────────────────────
 
-  tryConnected(encoder: RequestEncoder, connection: HostConnection): void {
+  tryConnected(current: UpstreamTry, encoder: RequestEncoder, connection: HostConnection): void {
     const { info } = this.#stream;
-    if (this.#request.isComplete) this.#try.requestCompleted(false);
-    else if (this.#stream.isUpgrade) this.#try.awaitResponse();
+    if (this.#request.isComplete) current.requestCompleted(false);
+    else if (this.#stream.isUpgrade) current.awaitResponse();
     this.#retries.counts?.increment(RouteStats.at.upstream_rq_total);
-    recordConnection(info, this.#try, encoder, connection);
-    if (this.#isClientBlocked) this.#try.pauseResponse();
+    recordConnection(info, current, encoder, connection);
+    if (this.#isClientBlocked) current.pauseResponse();
     this.#sendRequest(encoder);
   }
 
-  tryUnconnected(reason: PoolFailure, detail: string): void {
+  tryUnconnected(current: UpstreamTry, reason: PoolFailure, detail: string): void {
     const { info } = this.#stream;
-    if (reason !== PoolFailure.PendingOverflow) recordHost(info, this.#try.host!);
+    if (reason !== PoolFailure.PendingOverflow) recordHost(info, current.host!);
     info.poolReadyMs = this.#thread.clock.monotonicMs;
     const failure = poolFailure(reason, detail);
     info.upstreamTransportFailureReason = failure.transport;
-    this.#span?.failed(failure, info.poolReadyMs);
-    this.#guard(() => this.#failed(failure));
+    current.span?.failed(failure, info.poolReadyMs);
+    this.#guard(() => this.#failed(current, failure));
   }
 
   // ── The response ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-  tryInformed(headers: HeaderBlock): void {
-    const host = this.#try.host!;
+  tryInformed({ host: from }: UpstreamTry, headers: HeaderBlock): void {
+    const host = from!;
     if (this.#isCounted) this.#count(headers.status, host, isCanaryResponse(headers, host));
     // The client would notice a second try.
     this.#retries.disable();
@@ -306,20 +313,27 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (this.#stream.passesInformational) this.#stream.encodeInformational(headers);
   }
 
-  tryResponded(headers: HeaderBlock, endStream: boolean): void {
+  tryResponded(current: UpstreamTry, headers: HeaderBlock, endStream: boolean): void {
     const { info } = this.#stream;
     const { status } = headers;
     const now = this.#thread.clock.monotonicMs;
     info.firstUpstreamRxMs = now;
-    const host = this.#try.host!;
-    this.#span?.responded(headers);
-    this.#try.observeHealthHeader(headers);
-    if (this.#retries.grantForResponse(headers, this.#cluster, this.#thread.clock.realtimeMs)) {
+    const host = current.host!;
+    current.span?.responded(headers);
+    current.observeHealthHeader(headers);
+    // A try that has timed out has been retried already.
+    const { realtimeMs } = this.#thread.clock;
+    if (!current.isRetried && this.#retries.grantForResponse(headers, this.#cluster, realtimeMs)) {
       countRetriedResponse(host, headers);
       this.#cluster.responses.countRetried(status);
       this.#abandonTry(endStream);
       return this.#backOff();
     }
+    if (this.#tries.hasOther(current) && this.#retries.isRetriable(headers)) {
+      countRetriedResponse(host, headers);
+      return this.#awaitOthers(current, endStream);
+    }
+    this.#tries.settleOn(current);
     const redirects = this.#route.internalRedirects;
     if (redirects?.handles(status) && this.#isRedirected(headers, endStream)) return;
     if (this.#isGrpc) this.#awaitsCallStatus = countHostCallHead(host, headers, endStream);
@@ -331,13 +345,21 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (this.#isCounted) this.#count(status, host, this.#isCanary);
     if (this.#request.isComplete && !this.#options.suppressEnvoyHeaders)
       setServiceTime(headers, Math.floor(now - this.#requestEndMs));
-    if (this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#try.attempts);
+    if (this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#tries.attempts);
     if (this.#hash !== undefined) this.#requestHash!.addCookies(headers);
     this.#route.finalizeResponse(headers, info);
     this.#isTunnel = this.#stream.isUpgrade && acceptsTunnel(this.#request.headers, status);
     if (this.#isTunnel) this.#deadline.clear();
     if (endStream) this.#responseCompleted(now);
     this.#stream.encodeHeaders(headers, endStream);
+  }
+
+  /** Drops a try with a bad response, or without one: other tries may have a good one. */
+  #awaitOthers(current: UpstreamTry, isResponseComplete = false): void {
+    current.span?.abandoned(0, this.#thread.clock.monotonicMs);
+    this.#tries.drop(current);
+    if (isResponseComplete) current.end();
+    else current.abort();
   }
 
   /** Follows an internal redirect. Returns false if the client gets it instead. */
@@ -384,13 +406,13 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     this.#stream.encodeTrailers(trailers);
   }
 
-  tryReset(reason: ResetReason): void {
+  tryReset(current: UpstreamTry, reason: ResetReason): void {
     // A host may reset the rest of a request that it has answered, except in a tunnel.
     if (this.#isResponseComplete && !this.#isTunnel) return;
     const failure = resetFailure(reason);
-    this.#span?.failed(failure, this.#thread.clock.monotonicMs);
-    countHostReset(this.#try.host!, this.#hasResponse);
-    if (!this.#hasResponse) return this.#guard(() => this.#failed(failure));
+    current.span?.failed(failure, this.#thread.clock.monotonicMs);
+    countHostReset(current.host!, this.#hasResponse);
+    if (!this.#hasResponse) return this.#guard(() => this.#failed(current, failure));
     this.#stream.info.responseFlags |= failure.flag;
     const details = `upstream_reset_after_response_started{${failure.reason.replaceAll(' ', '_')}}`;
     this.#guard(() => this.#resetResponse(details, true));
@@ -463,10 +485,12 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   #routeTimeout(): void {
     const isTrying = !this.#try.isBackingOff;
     if (isTrying) this.#countTimeout();
-    if (this.#try.isRunning) countHostTimeout(this.#try.host!, this.#hasResponse);
+    if (this.#try.isRunning) countHostTimeout(this.#try.host!, this.#hasResponse, this.#try.isSlow);
     this.#recordBudget(this.#thread.clock.monotonicMs);
     this.#try.wholeTimeout();
-    this.#answerTimeout(timedOut('response_timeout', this.#timeouts.isTimeoutEmpty), isTrying);
+    const answer = timedOut('response_timeout', this.#timeouts.isTimeoutEmpty);
+    for (const other of this.#tries.others) this.#countOther(other, answer.status);
+    this.#answerTimeout(answer, isTrying);
   }
 
   #countTimeout(): void {
@@ -474,18 +498,40 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     this.#retries.counts?.increment(RouteStats.at.upstream_rq_timeout);
   }
 
-  tryTimedOut(timeout: TryTimeout): void {
-    this.#guard(() => this.#abandonOnTimeout(timeout));
+  /** Counts the timeout of a try that goes on beside the current one: as in Envoy, each is a timeout and a response. */
+  #countOther(other: UpstreamTry, status: number): void {
+    this.#countTimeout();
+    countHostTimeout(other.host!, false, other.isSlow);
+    other.wholeTimeout();
+    if (this.#isCounted) this.#count(status, other.host, other.host!.isCanary);
+  }
+
+  tryTimedOut(current: UpstreamTry, timeout: TryTimeout): void {
+    const isSoft = this.#timeouts.hedges && timeout.isSlowness;
+    this.#guard(() => (isSoft ? this.#hedge(current) : this.#abandonOnTimeout(current, timeout)));
+  }
+
+  /** Begins another try beside one that has timed out, if the request may be retried. As in Envoy, it goes on in any case. */
+  #hedge(current: UpstreamTry): void {
+    if (this.#hasResponse) return;
+    if (!current.isSlow) countHostSlowness(current.host!);
+    current.isSlow = true;
+    if (current.isRetried || !this.#retries.grantForSlowness(this.#cluster)) return;
+    if (logger.isDebug) this.#log('a try has timed out and goes on');
+    this.#retries.addPreviousHost(current.host!);
+    this.#tries.addAnother();
+    this.#backOff();
   }
 
   /** Abandons a try that timed out: retries or answers with 504. */
-  #abandonOnTimeout({ counter, details, flag, isSlowness }: TryTimeout): void {
-    this.#span?.abandoned(flag, this.#thread.clock.monotonicMs);
+  #abandonOnTimeout(current: UpstreamTry, { counter, details, flag, isSlowness }: TryTimeout): void {
+    current.span?.abandoned(flag, this.#thread.clock.monotonicMs);
     this.#cluster.stats.increment(counter);
-    if (isSlowness) countHostTimeout(this.#try.host!, this.#hasResponse);
-    else if (!this.#hasResponse) countHostMaxDuration(this.#try.host!);
-    this.#try.abort();
-    if (!this.#hasResponse && this.#isRetried(RetryReset.Local)) return this.#backOff();
+    if (isSlowness) countHostTimeout(current.host!, this.#hasResponse);
+    else if (!this.#hasResponse) countHostMaxDuration(current.host!);
+    current.abort();
+    if (!this.#hasResponse && this.#isRetried(current, RetryReset.Local)) return this.#backOff();
+    if (!this.#hasResponse && this.#tries.hasOther(current)) return this.#awaitOthers(current);
     if (isSlowness) this.#recordBudget(this.#thread.clock.monotonicMs);
     if (isSlowness) this.#answerTimeout(timedOut(details, this.#timeouts.isTimeoutEmpty), true);
     else this.#answerTimeout(maxDurationReached(details, this.#request.isComplete), false);
@@ -517,7 +563,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     info.attemptCount = 1;
     const timeouts = this.#timeouts;
     setTimeouts(timeouts, route, this.#cluster.spec, headers, this.#options.respectsExpectedTimeout);
-    this.#try.reset(timeouts.perTryMs, route.retryPolicy?.perTryIdleTimeoutMs ?? 0, timeouts.streamMs);
+    this.#tries.reset(timeouts, route.retryPolicy?.perTryIdleTimeoutMs ?? 0);
     // Hashed before the route changes the request.
     this.#hash = route.hashPolicy === undefined ? undefined : this.#hashOf(route.hashPolicy);
     if (!suppressEnvoyHeaders || timeouts.isGrpc) this.#announceTimeout(headers, 0);
@@ -579,7 +625,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (this.#stream.matchesUpstreamScheme)
       info.scheme = cluster.transportOf(host)?.tls === undefined ? 'http' : 'https';
     this.#try.begin(cluster, host);
-    const { attempts } = this.#try;
+    const attempts = ++this.#tries.attempts;
     if (attempts > 1) info.resetTry();
     info.tryStartMs = this.#thread.clock.monotonicMs;
     if (logger.isDebug) this.#log(`cluster '${cluster.spec.name}', try ${attempts} on ${host.address}`);
@@ -609,7 +655,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     this.#hostWait!.settle(details, () => {
       // The cluster may have been replaced, or removed.
       this.#cluster = this.#route.cluster!.current ?? this.#cluster;
-      this.#guard(() => this.#start(this.#try.attempts === 0));
+      this.#guard(() => this.#start(this.#tries.attempts === 0));
     });
   }
 
@@ -624,7 +670,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   #propagateTrace(trace: RequestTrace, host: ClusterHost): void {
     if (trace.spawnsTries || this.#options.startsChildSpan) {
       const { observabilityName } = this.#cluster.spec;
-      this.#span = new TrySpan(trace, this.#stream.info, observabilityName, this.#try.attempts);
+      this.#try.span = new TrySpan(trace, this.#stream.info, observabilityName, this.#tries.attempts);
     }
     trace.inject(this.#request.headers, this.#span?.span, host.address);
   }
@@ -660,14 +706,17 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   }
 
   /** Called when a try ended without a response head. */
-  #failed(failure: Failure): void {
+  #failed(current: UpstreamTry, failure: Failure): void {
     if (logger.isDebug) this.#log(`no response: ${failure.reason}`);
-    if (this.#isRetried(failure.retry)) return this.#backOff();
-    this.#answer(noResponse(failure, this.#try.attempts > 1), failure.retry === RetryReset.Overflow);
+    if (this.#isRetried(current, failure.retry)) return this.#backOff();
+    const answer = noResponse(failure, this.#tries.attempts > 1);
+    if (!this.#tries.hasOther(current)) return this.#answer(answer, failure.retry === RetryReset.Overflow);
+    if (this.#isCounted) this.#count(answer.status, current.host, current.host!.isCanary);
+    this.#awaitOthers(current);
   }
 
-  #isRetried(kind: RetryReset): boolean {
-    return this.#retries.grantForFailure(kind, this.#cluster, this.#try.isSent);
+  #isRetried({ isRetried, isSent }: UpstreamTry, kind: RetryReset): boolean {
+    return !isRetried && this.#retries.grantForFailure(kind, this.#cluster, isSent);
   }
 
   #backOff(): void {
@@ -699,7 +748,8 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     const cluster = this.#route.cluster!.current;
     if (cluster === undefined) return this.#answerWithoutHost();
     this.#cluster = cluster;
-    this.#retries.addPreviousHost(this.#try.host!);
+    const { host } = this.#try;
+    if (host !== undefined) this.#retries.addPreviousHost(host);
     if (!this.#options.suppressEnvoyHeaders || this.#timeouts.isGrpc) {
       const elapsedMs = this.#request.isComplete ? this.#thread.clock.monotonicMs - this.#requestEndMs : 0;
       this.#announceTimeout(this.#request.headers, Math.floor(elapsedMs));
@@ -722,7 +772,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   #refuseForMaintenance(): void {
     const cluster = this.#cluster;
     const { info } = this.#stream;
-    this.#try.reset(0, 0, 0);
+    this.#tries.reset(NO_TIMEOUTS, 0);
     info.upstreamCluster = cluster.spec;
     cluster.stats.increment(ClusterStats.at.upstream_rq_maintenance_mode);
     this.#answer(MAINTENANCE, true);

@@ -1,6 +1,6 @@
 // A try of a request: first queued in a host's pool, then a stream with its timeouts, then the backoff before a retry. It updates
 // the counts of the host and the cluster. It does not buffer the request for further tries: the router does. One object serves all
-// tries of all requests of a router.
+// tries of all requests of a router, except tries that overlap: see Tries.
 
 import { Protocol } from '../../../../access-log/stream/stream-info.js';
 import { type CodecError, type RequestEncoder, ResetReason } from '../../../../http/codec/streams.js';
@@ -16,6 +16,7 @@ import type { PoolRequest, RequestPool } from '../../../../upstream/connections/
 import type { PoolFailure } from '../../../../upstream/pool-failure.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import type { TryMeasurement } from './try-measurement.js';
+import type { TrySpan } from './try-span.js';
 import { type TryTimeout, TryTimeouts } from './try-timeouts.js';
 
 const enum State {
@@ -40,22 +41,23 @@ export const enum Pause {
   Release = 8,
 }
 
-/** The callbacks of a try to its router. */
+/** The callbacks of a try, `current`, to its router. */
 export interface TryListener {
   /** Called when the try has a connection, on which the request begins now. May be called within UpstreamTry.wait(). */
-  tryConnected(encoder: RequestEncoder, connection: HostConnection): void;
+  tryConnected(current: UpstreamTry, encoder: RequestEncoder, connection: HostConnection): void;
   /** Called when the try gets no connection, and has ended. `detail`: see PoolRequest. */
-  tryUnconnected(reason: PoolFailure, detail: string): void;
+  tryUnconnected(current: UpstreamTry, reason: PoolFailure, detail: string): void;
   /** Called for a 1xx response. */
-  tryInformed(headers: HeaderBlock): void;
-  /** Called for the response's head, body and trailers. */
-  tryResponded(headers: HeaderBlock, endStream: boolean): void;
+  tryInformed(current: UpstreamTry, headers: HeaderBlock): void;
+  /** Called for the response's head. */
+  tryResponded(current: UpstreamTry, headers: HeaderBlock, endStream: boolean): void;
+  /** Called for body and trailers of the response whose head was accepted. */
   tryReceived(offset: number, length: number, endStream: boolean): void;
   tryEnded(trailers: HeaderBlock): void;
   /** Called when the stream was reset. The try has ended. */
-  tryReset(reason: ResetReason): void;
+  tryReset(current: UpstreamTry, reason: ResetReason): void;
   /** Called when a timeout fired. The try continues until the router aborts it. Must not throw. */
-  tryTimedOut(timeout: TryTimeout): void;
+  tryTimedOut(current: UpstreamTry, timeout: TryTimeout): void;
   /** Called when the backoff is over. Must not throw. */
   nextTry(): void;
 }
@@ -67,7 +69,14 @@ export class UpstreamTry implements PoolRequest {
   host: ClusterHost | undefined = undefined;
   /** When the try got its connection. */
   startMs = 0;
-  #attempts = 0;
+  /** Of a traced request. */
+  span: TrySpan | undefined = undefined;
+  /** Another try has begun because this one has timed out: it causes no further one. */
+  isRetried = false;
+  /** A timeout is recorded for outlier detection; the try went on. */
+  isSlow = false;
+  /** Defined while running. */
+  connection: HostConnection | undefined = undefined;
   #isSent = false;
   readonly #stream: ResponseStream;
   readonly #thread: UpstreamThread;
@@ -102,9 +111,9 @@ export class UpstreamTry implements PoolRequest {
     return this.#state === State.Backoff;
   }
 
-  /** The number of tries of this request, including this one. */
-  get attempts(): number {
-    return this.#attempts;
+  /** The try may still get a response, or begin. */
+  get isActive(): boolean {
+    return this.#state !== State.None;
   }
 
   /** The try has had a connection: the host may have received a part of the request. */
@@ -119,11 +128,11 @@ export class UpstreamTry implements PoolRequest {
 
   /** Begins a request. The timeouts apply to each try; 0: none. */
   reset(responseMs: number, idleMs: number, streamMs: number): void {
-    this.#attempts = 0;
     this.#isSent = false;
+    this.isRetried = this.isSlow = false;
     this.host = undefined;
     if (responseMs > 0 || idleMs > 0 || streamMs > 0) {
-      this.#timeouts ??= new TryTimeouts(this.#thread.wheel, (timeout) => this.#listener.tryTimedOut(timeout));
+      this.#timeouts ??= new TryTimeouts(this.#thread.wheel, (timeout) => this.#listener.tryTimedOut(this, timeout));
     }
     this.#timeouts?.set(responseMs, idleMs, streamMs);
   }
@@ -139,8 +148,7 @@ export class UpstreamTry implements PoolRequest {
   begin(cluster: Cluster, host: ClusterHost): void {
     this.#cluster = cluster;
     this.host = host;
-    this.#isSent = false;
-    this.#attempts++;
+    this.#isSent = this.isSlow = false;
   }
 
   /** Measures this try. */
@@ -169,13 +177,14 @@ export class UpstreamTry implements PoolRequest {
     this.#state = State.Running;
     this.#isSent = true;
     this.#encoder = encoder;
+    this.connection = connection;
     this.startMs = this.#thread.clock.monotonicMs;
     if (!this.#pool!.countsItself) {
       this.#cluster.requestBegan(this.host!);
       countHostConnection(this.host!);
     }
     this.#timeouts?.begin();
-    this.#listener.tryConnected(encoder, connection);
+    this.#listener.tryConnected(this, encoder, connection);
   }
 
   onPoolFailure(reason: PoolFailure, detail: string): void {
@@ -183,19 +192,21 @@ export class UpstreamTry implements PoolRequest {
     if (!this.#pool!.countsItself) countNoConnection(this.host!, reason);
     this.#pool = undefined;
     this.#endMeasurement();
-    this.#listener.tryUnconnected(reason, detail);
+    this.#listener.tryUnconnected(this, reason, detail);
   }
 
   /** Detaches a running try from its host; no-op in other states. */
   end(): void {
     if (this.#state !== State.Running) return;
     this.#state = State.None;
+    const { bytes } = this.#encoder!;
     this.#encoder = undefined;
+    this.connection = undefined;
     if (!this.#pool!.countsItself) this.#cluster.requestEnded(this.host!);
     this.#pool = undefined;
     this.#timeouts?.stop();
     this.#endMeasurement();
-    this.#stream.info.tryEnded();
+    this.#stream.info.tryEnded(bytes);
     this.#stream.resumeRequest(Pause.Blocked);
   }
 
@@ -268,13 +279,13 @@ export class UpstreamTry implements PoolRequest {
   onInformational(headers: HeaderBlock): void {
     this.#timeouts?.progressed();
     this.#measurement?.responded(headers);
-    this.#listener.tryInformed(headers);
+    this.#listener.tryInformed(this, headers);
   }
 
   onHeaders(headers: HeaderBlock, endStream: boolean): void {
     this.#timeouts?.responseBegan();
     this.#measurement?.responded(headers);
-    this.#listener.tryResponded(headers, endStream);
+    this.#listener.tryResponded(this, headers, endStream);
   }
 
   onData(offset: number, length: number, endStream: boolean): void {
@@ -290,7 +301,7 @@ export class UpstreamTry implements PoolRequest {
   onReset(reason: ResetReason, _error: CodecError | undefined): void {
     if (isResetByHost(reason)) this.#cluster.stats.increment(ClusterStats.at.upstream_rq_rx_reset);
     this.end();
-    this.#listener.tryReset(reason);
+    this.#listener.tryReset(this, reason);
   }
 
   /** Called when the send queue to the host rises above its high watermark. */
