@@ -43,9 +43,13 @@ export class Mirrors {
     }
   }
 
+  /** Copies get the body of the request. */
+  get isActive(): boolean {
+    return this.#copies.length > 0;
+  }
+
   /** Sends a part of the body. Returns how many copies were given up because of it. */
   data(bytes: Uint8Array, endStream: boolean): number {
-    if (this.#copies.length === 0) return 0;
     const part = bytes.slice();
     const given = this.#copies.filter((copy) => !copy.send(part, endStream));
     if (endStream) this.#copies.length = 0;

@@ -7,13 +7,10 @@
 // With hedging a try that has timed out goes on beside the next one: see Tries.
 
 import { UNSET } from '../../../../access-log/stream/stream-info.js';
-import { headerKey } from '../../../../common/text/header-names.js';
 import type { Word64 } from '../../../../common/xxh64.js';
 import type { RequestEncoder, ResetReason } from '../../../../http/codec/streams.js';
 import type { LocalReply, ResponseStream, TerminalFilter } from '../../../../http/filters/filter.js';
 import { NO_ROOM } from '../../../../http/filters/no-room.js';
-import { callStatus } from '../../../../http/headers/grpc-outcome.js';
-import { isGrpcRequest } from '../../../../http/headers/grpc-reply.js';
 import { setGrpcTimeout } from '../../../../http/headers/grpc-timeout.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import type { InternalRedirects } from '../../../../http/routing/actions/internal-redirects.js';
@@ -23,34 +20,25 @@ import type { HashPolicy } from '../../../../http/routing/hashing/hash-policy.js
 import { RetryReset } from '../../../../http/routing/retries/retry-state.js';
 import { becomesGet } from '../../../../http/streams/followed-redirects.js';
 import { acceptsTunnel } from '../../../../http/streams/upgrade.js';
-import type { RequestTrace } from '../../../../http/tracing/request-trace.js';
 import { Deadline } from '../../../../io/time/deadline.js';
 import { getLogger } from '../../../../log/logger.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { HttpStats } from '../../../../stats/layouts/http.js';
-import { RouteStats } from '../../../../stats/layouts/route.js';
-import type { Cluster, ClusterHost, ClusterMeasurements } from '../../../../upstream/cluster.js';
+import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
 import type { ConnectionTraits } from '../../../../upstream/connections/connect-options.js';
 import type { HostConnection } from '../../../../upstream/connections/host-connection.js';
 import {
-  countHostCall,
-  countHostCallHead,
   countHostMaxDuration,
   countHostReset,
-  countHostResponse,
   countHostSlowness,
   countHostTimeout,
   countRedirect,
   countRetriedResponse,
 } from '../../../../upstream/connections/host-outcomes.js';
-import type { RequestPool } from '../../../../upstream/connections/http-pool.js';
-import { TcpTunnel } from '../../../../upstream/connections/tcp-tunnel.js';
 import { PoolFailure } from '../../../../upstream/pool-failure.js';
-import type { RequestFilters } from '../../../../upstream/request-filters.js';
 import { HostWait } from '../../../../upstream/requested-hosts/host-wait.js';
 import type { HostWaiter } from '../../../../upstream/requested-hosts/requested-hosts.js';
-import { isCanaryResponse } from '../../../../upstream/response-stats.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import {
   MAINTENANCE,
@@ -65,21 +53,20 @@ import { answerDirectly, answerWithRedirect } from './direct.js';
 import { type Failure, poolFailure, resetFailure } from './failures.js';
 import { KeptRequest } from './kept-request.js';
 import { Mirrors } from './mirrors.js';
-import { connectHeader } from './proxy-header.js';
-import { RequestCounts } from './request-counts.js';
 import { RequestHash } from './request-hash.js';
 import { expectedTimeoutMs, NO_TIMEOUTS, type RequestTimeouts, setTimeouts } from './request-timeouts.js';
+import { ResponseCounts } from './response-counts.js';
 import { Retries } from './retries.js';
 import { setAttemptCount, setExpectedTimeout, setOverloaded, setServiceTime } from './router-headers.js';
 import type { RouterOptions } from './router-options.js';
 import { Tries } from './tries.js';
-import { recordBudget, TryMeasurement } from './try-measurement.js';
+import { recordBudget } from './try-measurement.js';
 import { recordConnection, recordHost } from './try-record.js';
-import { TrySpan } from './try-span.js';
+import type { TrySpan } from './try-span.js';
+import { TryStart } from './try-start.js';
 import type { TryTimeout } from './try-timeouts.js';
 import { Pause, type TryListener, type UpstreamTry } from './upstream-try.js';
 
-const CONTENT_TYPE = headerKey('content-type');
 const logger = getLogger('router');
 
 export class Router implements TerminalFilter, TryListener, HostWaiter {
@@ -91,23 +78,19 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   /** For the whole request. Each request sets it; hardly any reaches it. */
   readonly #deadline: Deadline;
   readonly #tries: Tries;
+  readonly #tryStart: TryStart;
   readonly #request: KeptRequest;
+  readonly #counts: ResponseCounts;
 
   #route!: Route<ClusterReference>;
   #cluster!: Cluster;
   /** See Cluster.traitsOf(). */
   #traits: ConnectionTraits | undefined;
-  /** The host gets a gRPC call: filters may have made it from another request, or the reverse. */
-  #isGrpc = false;
   #hasResponse = false;
   /** The host has switched protocols: each direction ends separately. */
   #isTunnel = false;
-  /** The response is from a canary host. */
-  #isCanary = false;
   /** All of it was received; filters may hold it. */
   #isResponseComplete = false;
-  /** The end of the gRPC response shows whether the call succeeded. */
-  #awaitsCallStatus = false;
   #isActive = false;
   /** The client's send queue is above its high watermark, perhaps because of earlier responses. */
   #isClientBlocked = false;
@@ -121,10 +104,6 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   #requestEndMs = 0;
   /** Created by the first request of a route with mirrors. */
   #mirrors: Mirrors | undefined;
-  /** Created by the first request with a virtual cluster or a stat_prefix. */
-  #requestCounts: RequestCounts | undefined;
-  /** Copies of this request get its body. */
-  #isMirrored = false;
   /** Redirects of hosts that can be followed: the request is kept for them. */
   #redirects: InternalRedirects | undefined;
 
@@ -134,7 +113,9 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     this.#options = options;
     this.#retries = new Retries(stream, thread.random, options.useRetry);
     this.#request = new KeptRequest(thread.memory);
+    this.#counts = new ResponseCounts(stream, options);
     this.#tries = new Tries(stream, thread, this);
+    this.#tryStart = new TryStart(stream, thread, options, this.#request, this.#tries);
     this.#deadline = new Deadline(thread.wheel, () => this.#guard(() => this.#routeTimeout()));
   }
 
@@ -166,22 +147,15 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
       return stream.sendLocalReply(noCluster(route.clusterNotFoundStatus));
     }
     this.#cluster = cluster;
-    this.#isGrpc = headers.mayHave(CONTENT_TYPE.id) && isGrpcRequest(headers);
-    if (RequestCounts.isNeeded(route)) this.#countRequest(headers);
-    else this.#retries.counts = undefined;
+    this.#counts.begin(route, headers);
+    this.#retries.counts = this.#counts.ofRoute;
     if (cluster.maintenance.isHit(this.#thread.random)) return this.#refuseForMaintenance();
     this.#forward(headers, endStream);
   }
 
-  #countRequest(headers: HeaderBlock): void {
-    const counts = (this.#requestCounts ??= new RequestCounts());
-    counts.begin(this.#route, headers, this.#stream.info);
-    this.#retries.counts = counts;
-  }
-
   decodeData(offset: number, length: number, endStream: boolean): void {
     if (!this.#isActive) return;
-    if (this.#isMirrored) this.#mirrorData(offset, length, endStream);
+    if (this.#mirrors?.isActive) this.#mirrorData(offset, length, endStream);
     const mayRepeat = this.#mayRepeat && !this.#hasResponse;
     if (mayRepeat && this.#request.bytes + length > this.#retryBufferLimit) this.#abandonRetries();
     const { encoder, isRunning } = this.#try;
@@ -208,7 +182,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
 
   decodeTrailers(trailers: HeaderBlock): void {
     if (!this.#isActive) return;
-    if (this.#isMirrored) this.#mirrorData(0, 0, true);
+    if (this.#mirrors?.isActive) this.#mirrorData(0, 0, true);
     const { encoder, isRunning } = this.#try;
     if (!isRunning || this.#mayRepeat) {
       if (!this.#request.keepTrailers(trailers)) return this.#stream.sendLocalReply(NO_ROOM);
@@ -267,8 +241,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     this.#isClientBlocked = false;
     if (!this.#isActive) return;
     this.#isActive = false;
-    if (this.#isMirrored) this.#mirrors!.end();
-    this.#isMirrored = false;
+    this.#mirrors?.end();
     this.#deadline.clear();
     this.#hostWait?.stop();
     this.#try.abort(reason);
@@ -285,7 +258,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     const { info } = this.#stream;
     if (this.#request.isComplete) current.requestCompleted(false);
     else if (this.#stream.isUpgrade) current.awaitResponse();
-    this.#retries.counts?.increment(RouteStats.at.upstream_rq_total);
+    this.#counts.tryBegan();
     recordConnection(info, current, encoder, connection);
     if (this.#isClientBlocked) current.pauseResponse();
     this.#sendRequest(encoder);
@@ -303,9 +276,8 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
 
   // ── The response ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-  tryInformed({ host: from }: UpstreamTry, headers: HeaderBlock): void {
-    const host = from!;
-    if (this.#isCounted) this.#count(headers.status, host, isCanaryResponse(headers, host));
+  tryInformed({ host }: UpstreamTry, headers: HeaderBlock): void {
+    this.#counts.informed(this.#cluster, host!, headers);
     // The client would notice a second try.
     this.#retries.disable();
     this.#retries.end();
@@ -336,13 +308,10 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     this.#tries.settleOn(current);
     const redirects = this.#route.internalRedirects;
     if (redirects?.handles(status) && this.#isRedirected(headers, endStream)) return;
-    if (this.#isGrpc) this.#awaitsCallStatus = countHostCallHead(host, headers, endStream);
-    else countHostResponse(host, headers);
+    this.#counts.responded(this.#cluster, host, headers, endStream);
     this.#hasResponse = true;
     if (this.#request.isComplete) this.#request.dropBody();
     if (info.responseCodeDetails === '') info.responseCodeDetails = 'via_upstream';
-    this.#isCanary = isCanaryResponse(headers, host);
-    if (this.#isCounted) this.#count(status, host, this.#isCanary);
     if (this.#request.isComplete && !this.#options.suppressEnvoyHeaders)
       setServiceTime(headers, Math.floor(now - this.#requestEndMs));
     if (this.#route.includesAttemptCountInResponse) setAttemptCount(headers, this.#tries.attempts);
@@ -392,15 +361,14 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     const { info } = this.#stream;
     if (info.firstUpstreamBodyRxMs === UNSET) info.firstUpstreamBodyRxMs = this.#thread.clock.monotonicMs;
     if (endStream) {
-      // A call that ends without trailers has no status.
-      if (this.#awaitsCallStatus) this.#countCall(0);
+      this.#counts.ended(this.#try.host!);
       this.#responseCompleted(this.#thread.clock.monotonicMs);
     }
     this.#stream.encodeData(offset, length, endStream);
   }
 
   tryEnded(trailers: HeaderBlock): void {
-    if (this.#awaitsCallStatus) this.#countCall(callStatus(trailers));
+    this.#counts.ended(this.#try.host!, trailers);
     this.#span?.ended(trailers);
     this.#responseCompleted(this.#thread.clock.monotonicMs);
     this.#stream.encodeTrailers(trailers);
@@ -418,33 +386,14 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     this.#guard(() => this.#resetResponse(details, true));
   }
 
-  /** As in Envoy, only gRPC calls count this. */
   #resetResponse(details: string, isByHost: boolean): void {
-    if (this.#awaitsCallStatus) {
-      this.#countCall(0);
-      this.#stream.httpStats.increment(HttpStats.at.rq_reset_after_downstream_response_started);
-    }
+    this.#counts.cutOff(this.#try.host!);
     this.#stream.resetResponse(details, isByHost);
-  }
-
-  #countCall(status: number): void {
-    this.#awaitsCallStatus = false;
-    countHostCall(this.#try.host!, status);
-  }
-
-  get #isCounted(): boolean {
-    return this.#options.hasDynamicStats && !this.#stream.info.isHealthCheck;
-  }
-
-  #count(status: number, host: ClusterHost | undefined, isCanary: boolean): void {
-    const isWithoutStatus = this.#options.suppressesGrpcStatuses && this.#isGrpc;
-    this.#cluster.responses.countResponse(status, this.#stream.isInternal, host, isCanary, isWithoutStatus);
-    this.#retries.counts?.countResponse(status);
   }
 
   /** Called for the last byte of the response. The stream ends when that byte is passed on, or when filters release it. */
   #responseCompleted(now: number): void {
-    const { info, isInternal } = this.#stream;
+    const { info } = this.#stream;
     this.#isResponseComplete = true;
     this.#deadline.clear();
     info.lastUpstreamRxMs = now;
@@ -455,12 +404,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     // A response that is complete before its request has no response time.
     if (!this.#request.isComplete) return;
     this.#recordBudget(now);
-    if (this.#isCounted) {
-      const { responses } = this.#cluster;
-      const milliseconds = Math.floor(now - this.#requestEndMs);
-      responses.recordTime(milliseconds, isInternal, this.#try.host!, this.#isCanary);
-      this.#retries.counts?.recordTime(milliseconds);
-    }
+    this.#counts.recordTime(this.#cluster, this.#try.host!, Math.floor(now - this.#requestEndMs));
     this.#try.end();
   }
 
@@ -484,7 +428,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   /** Called when the timeout of the whole request fires. During a backoff it is not counted for the cluster. */
   #routeTimeout(): void {
     const isTrying = !this.#try.isBackingOff;
-    if (isTrying) this.#countTimeout();
+    if (isTrying) this.#counts.timedOut(this.#cluster);
     if (this.#try.isRunning) countHostTimeout(this.#try.host!, this.#hasResponse, this.#try.isSlow);
     this.#recordBudget(this.#thread.clock.monotonicMs);
     this.#try.wholeTimeout();
@@ -493,17 +437,12 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     this.#answerTimeout(answer, isTrying);
   }
 
-  #countTimeout(): void {
-    this.#cluster.stats.increment(ClusterStats.at.upstream_rq_timeout);
-    this.#retries.counts?.increment(RouteStats.at.upstream_rq_timeout);
-  }
-
   /** Counts the timeout of a try that goes on beside the current one: as in Envoy, each is a timeout and a response. */
   #countOther(other: UpstreamTry, status: number): void {
-    this.#countTimeout();
+    this.#counts.timedOut(this.#cluster);
     countHostTimeout(other.host!, false, other.isSlow);
     other.wholeTimeout();
-    if (this.#isCounted) this.#count(status, other.host, other.host!.isCanary);
+    this.#counts.answered(this.#cluster, status, other.host);
   }
 
   tryTimedOut(current: UpstreamTry, timeout: TryTimeout): void {
@@ -557,7 +496,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     const { suppressEnvoyHeaders } = this.#options;
     this.#isActive = true;
     this.#request.begin(headers, endStream);
-    this.#hasResponse = this.#isTunnel = this.#isResponseComplete = this.#awaitsCallStatus = false;
+    this.#hasResponse = this.#isTunnel = this.#isResponseComplete = false;
     info.upstreamCluster = this.#cluster.spec;
     // The route may report it in fields that it adds.
     info.attemptCount = 1;
@@ -585,7 +524,6 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     const request = this.#request;
     const endStream = request.isComplete && request.isHeadOnly;
     this.#mirrors ??= new Mirrors(this.#options.calls);
-    this.#isMirrored = !endStream;
     this.#mirrors.begin(policies, request.headers, this.#stream.info, endStream, this.#timeouts.timeoutMs);
     if (endStream) return;
     request.forEachPart((offset, length) => this.#mirrorData(offset, length, false));
@@ -618,26 +556,12 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
         this.#answerWithoutHost(this.#hostWait?.refusalOf(cluster));
       return;
     }
-    const pool = this.#poolOf(cluster, host);
+    const pool = this.#tryStart.poolOf(route, cluster, host, this.#traits);
     if (pool === undefined) return this.#answerWithoutHost();
     if (isFirst && route.mirrors !== undefined && !this.#stream.isUpgrade) this.#mirror(route.mirrors);
-    const { info } = this.#stream;
-    if (this.#stream.matchesUpstreamScheme)
-      info.scheme = cluster.transportOf(host)?.tls === undefined ? 'http' : 'https';
-    this.#try.begin(cluster, host);
-    const attempts = ++this.#tries.attempts;
-    if (attempts > 1) info.resetTry();
-    info.tryStartMs = this.#thread.clock.monotonicMs;
-    if (logger.isDebug) this.#log(`cluster '${cluster.spec.name}', try ${attempts} on ${host.address}`);
-    if (route.autoHostRewrite && host.hostname !== '') {
-      const keepsOriginals = !this.#options.suppressEnvoyHeaders;
-      route.rewriteToUpstreamHost(this.#request.headers, host.hostname, keepsOriginals, attempts === 1);
-    }
-    if (route.includesRequestAttemptCount) setAttemptCount(this.#request.headers, attempts);
-    if (this.#stream.trace !== undefined) this.#propagateTrace(this.#stream.trace, host);
-    if (cluster.measurements !== undefined) this.#measure(cluster.measurements);
-    const filters = cluster.filters ?? this.#options.filters;
-    this.#try.wait(filters === undefined ? pool : this.#filtered(filters, pool, host));
+    this.#tryStart.begin(route, this.#cluster.spec.observabilityName, cluster, host, this.#timeouts.perTryMs);
+    if (logger.isDebug) this.#log(`cluster '${cluster.spec.name}', try ${this.#tries.attempts} on ${host.address}`);
+    this.#try.wait(this.#tryStart.filtered(pool, cluster, host));
     if (this.#try.isPending) this.#waitForConnection();
   }
 
@@ -657,38 +581,6 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
       this.#cluster = this.#route.cluster!.current ?? this.#cluster;
       this.#guard(() => this.#start(this.#tries.attempts === 0));
     });
-  }
-
-  #measure(stats: ClusterMeasurements): void {
-    const { scheme } = this.#stream.info;
-    const { perTryMs } = this.#timeouts;
-    const now = this.#thread.clock.monotonicMs;
-    this.#try.measure(new TryMeasurement(stats, this.#request.headers, scheme, perTryMs, now));
-  }
-
-  /** Begins the span of the try, and writes its context to the request. */
-  #propagateTrace(trace: RequestTrace, host: ClusterHost): void {
-    if (trace.spawnsTries || this.#options.startsChildSpan) {
-      const { observabilityName } = this.#cluster.spec;
-      this.#try.span = new TrySpan(trace, this.#stream.info, observabilityName, this.#tries.attempts);
-    }
-    trace.inject(this.#request.headers, this.#span?.span, host.address);
-  }
-
-  /** Returns a pool that passes the request through upstream HTTP filters, which may report its host. */
-  #filtered(filters: RequestFilters, pool: RequestPool, host: ClusterHost): RequestPool {
-    const { headers, isComplete, isHeadOnly } = this.#request;
-    recordHost(this.#stream.info, host);
-    const isWhole = isComplete && isHeadOnly && !this.#stream.isUpgrade;
-    return filters.around(pool, { stream: this.#stream, headers, isHeadOnly: isWhole });
-  }
-
-  #poolOf(cluster: Cluster, host: ClusterHost): RequestPool | undefined {
-    const { connect, priority } = this.#route;
-    const { info } = this.#stream;
-    if (connect?.endsHere(this.#request.headers))
-      return new TcpTunnel(cluster, host, priority, this.#traits, connectHeader(connect.proxyVersion, info));
-    return cluster.pool(host, priority, info.protocol, this.#traits);
   }
 
   /** Retains the head beyond the turn, and stops reading the body until there is a connection. */
@@ -711,7 +603,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (this.#isRetried(current, failure.retry)) return this.#backOff();
     const answer = noResponse(failure, this.#tries.attempts > 1);
     if (!this.#tries.hasOther(current)) return this.#answer(answer, failure.retry === RetryReset.Overflow);
-    if (this.#isCounted) this.#count(answer.status, current.host, current.host!.isCanary);
+    this.#counts.answered(this.#cluster, answer.status, current.host);
     this.#awaitOthers(current);
   }
 
@@ -795,8 +687,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
       flags,
       editHeaders: (headers) => {
         if (isOverload && !this.#options.suppressEnvoyHeaders) setOverloaded(headers);
-        const { host } = this.#try;
-        if (isCounted && this.#isCounted) this.#count(status, host, host?.isCanary ?? false);
+        if (isCounted) this.#counts.answered(this.#cluster, status, this.#try.host);
         const { attemptCount } = this.#stream.info;
         if (attemptCount > 0 && this.#route.includesAttemptCountInResponse) setAttemptCount(headers, attemptCount);
       },
