@@ -1,6 +1,7 @@
 // Upstream HTTP filters: which tries pass them, what they see and change, and how their answers are counted.
 
 import t, { type Test } from 'tap';
+import { ResourceFile } from '../../dynamic/resource-file.js';
 import { besideEnvoy, type ProxyProgram } from '../../harness/envoy.js';
 import {
   bootstrap,
@@ -10,7 +11,10 @@ import {
   httpListener,
   httpRequest,
   logLines,
+  ROUTER_FILTER,
+  routeAllTo,
   startBaton,
+  startEchoUpstream,
   startUpstream,
   staticCluster,
   tempDir,
@@ -250,6 +254,39 @@ besideEnvoy('filters read and replace whole messages', async (t, program) => {
   const answer = await on('/whole', body);
   t.equal((JSON.parse(answer.body) as EchoedRequest).body, `<${body}>`);
   t.equal(answer.headers['x-length'], String(answer.body.length));
+});
+
+t.test('a discovered cluster changes its filters under traffic', async (t) => {
+  const host = await startEchoUpstream(t);
+  const clusters = new ResourceFile(tempDir(t), 'clusters');
+  const write = (value: string) =>
+    clusters.write(
+      'envoy.config.cluster.v3.Cluster',
+      withFilters('found', host.port, [adds('x-from', value), denies('/no'), CODEC]),
+    );
+  write('first');
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners: [
+        httpListener('in', 0, {
+          route_config: { ...routeAllTo('found'), validate_clusters: false },
+          http_filters: [ROUTER_FILTER],
+        }),
+      ],
+      clusters: [],
+      extra: { dynamic_resources: { cds_config: clusters.source } },
+    }),
+  });
+  const port = await baton.listenerPort('in');
+  const from = async () => (JSON.parse((await httpRequest(port, '/')).body) as EchoedRequest).headers['x-from'];
+  t.equal(await from(), 'first');
+  t.equal((await httpRequest(port, '/no')).status, 403);
+  for (const value of ['second', 'third']) {
+    write(value);
+    await waitFor(async () => (await from()) === value, { what: `the filters of the version '${value}'` });
+  }
+  t.equal((await httpRequest(port, '/no')).status, 403);
+  await baton.waitForStats({ 'cluster.found.rbac.denied': 2 });
 });
 
 t.test('other filters and other ends of the list are refused by name', async (t) => {

@@ -7,7 +7,7 @@
 
 import type { StreamBytes } from '../../../../../access-log/stream/stream-bytes.js';
 import type { Protocol } from '../../../../../access-log/stream/stream-info.js';
-import type { CodecError, RequestEncoder, ResetReason } from '../../../../../http/codec/streams.js';
+import { type CodecError, type RequestEncoder, ResetReason } from '../../../../../http/codec/streams.js';
 import type { HttpFilter, ResponseStream } from '../../../../../http/filters/filter.js';
 import { DecodePass, EncodePass, type PassEnd } from '../../../../../http/filters/message-passes.js';
 import { NO_ROOM } from '../../../../../http/filters/no-room.js';
@@ -92,6 +92,7 @@ export class TryFilters extends RunningFilters implements RequestPool, PoolReque
   onPoolReady(encoder: RequestEncoder, connection: HostConnection): void {
     this.#isQueued = false;
     this.#encoder = encoder;
+    if (this.pausesResponse) this.#pauseCodec();
     this.#request!.onPoolReady(this, connection);
   }
 
@@ -121,11 +122,13 @@ export class TryFilters extends RunningFilters implements RequestPool, PoolReque
   data(offset: number, length: number, endStream: boolean): void {
     if (endStream) this.#hasRequestEnd = true;
     this.#guard(() => this.decode?.data(offset, length, endStream));
+    if (endStream) this.#finishIfComplete();
   }
 
   trailers(trailers: HeaderBlock): void {
     this.#hasRequestEnd = true;
     this.#guard(() => this.decode?.trailers(trailers));
+    this.#finishIfComplete();
   }
 
   reset(reason: ResetReason): void {
@@ -207,7 +210,7 @@ export class TryFilters extends RunningFilters implements RequestPool, PoolReque
       if (this.#encoder === undefined || this.#early !== undefined) return this.#keepEarly(offset, length, endStream);
       this.#isRequestSent ||= endStream;
       this.#encoder.data(offset, length, endStream);
-      this.#finishIfComplete();
+      if (endStream) this.#finishIfComplete();
     },
     passTrailers: (trailers) => {
       if (this.#encoder === undefined || this.#early !== undefined) return this.#keepEarlyTrailers(trailers);
@@ -245,8 +248,13 @@ export class TryFilters extends RunningFilters implements RequestPool, PoolReque
     this.#finishIfComplete();
   }
 
+  /** For the router the exchange is over with the ends of both messages, even if a filter still holds the end of the request. */
   #finishIfComplete(): void {
-    if (this.#hasPassed && this.#isRequestSent) this.#finish();
+    if (this.#request === undefined || !this.#hasPassed || !this.#hasRequestEnd) return;
+    const encoder = this.#encoder;
+    const isSent = this.#isRequestSent;
+    this.#finish();
+    if (!isSent) encoder!.reset(ResetReason.LocalReset);
   }
 
   /** The codec has both messages. */
