@@ -19,7 +19,7 @@ import type { RouterOptions } from './router-options.js';
 const CONTENT_TYPE = headerKey('content-type');
 
 export class ResponseCounts {
-  /** Of the virtual cluster and the route; undefined: the request has neither. */
+  /** The counts of the virtual cluster and the route; undefined: the request has neither. */
   ofRoute: RequestCounts | undefined;
   readonly #stream: ResponseStream;
   readonly #options: RouterOptions;

@@ -69,7 +69,7 @@ export class UpstreamTry implements PoolRequest {
   host: ClusterHost | undefined = undefined;
   /** When the try got its connection. */
   startMs = 0;
-  /** Of a traced request. */
+  /** The span of the try, if its request is traced. */
   span: TrySpan | undefined = undefined;
   /** Another try has begun because this one has timed out: it causes no further one. */
   isRetried = false;
