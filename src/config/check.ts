@@ -78,7 +78,7 @@ export class Checker {
       this.#path.pop();
     }
     for (const oneof of type.oneofs) if (oneof.isRequired) this.#requiredOneof(oneof.fields, message);
-    const isNamed = type.fields.has('typed_config') && type.fields.has('name');
+    const isNamed = type.fields.has('typed_config') && type.fields.has('name') && type.name !== OVERLOAD_ACTION;
     if (isNamed && message['typed_config'] === undefined) this.#namedOnly(type, message);
     if (type.name === REGEX_MATCHER) this.#regex(message);
     if (type.name === REGEX_SUBSTITUTION) this.#substitution(message as RegexMatchAndSubstitute);
@@ -393,6 +393,8 @@ export function runCheck(
 const LB_POLICY = 'envoy.config.cluster.v3.LoadBalancingPolicy';
 /** The category of load-balancing policies. */
 const BALANCERS = 'envoy.load_balancing_policies';
+/** Its name is that of an action, most of which have no configuration. */
+const OVERLOAD_ACTION = 'envoy.config.overload.v3.OverloadAction';
 const HTTP_FILTER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter';
 const HTTP_FILTERS = 'envoy.filters.http';
 const PER_FILTER = 'typed_per_filter_config';

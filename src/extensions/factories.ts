@@ -160,6 +160,7 @@ export interface NamedExtension extends Extension {
     | 'envoy.network.dns_resolver'
     | 'envoy.regex_engines'
     | 'envoy.request_id'
+    | 'envoy.overload_actions'
     | 'envoy.resource_monitors'
     | 'envoy.retry_host_predicates'
     | 'envoy.tracers.opentelemetry.resource_detectors'

@@ -218,6 +218,45 @@ export const NAMED: readonly NamedExtension[] = [
       'type.googleapis.com/envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig',
     ],
   },
+  // Configurations of the overload manager's actions; the other actions have none.
+  {
+    category: 'envoy.overload_actions',
+    name: 'envoy.overload_actions.reduce_timeouts',
+    typeUrls: ['type.googleapis.com/envoy.config.overload.v3.ScaleTimersOverloadActionConfig'],
+    implemented: {
+      'envoy.config.overload.v3.ScaleTimersOverloadActionConfig': obeyed('timer_scale_factors'),
+      'envoy.config.overload.v3.ScaleTimersOverloadActionConfig.ScaleTimer': {
+        timer: byValue({
+          UNSPECIFIED: false,
+          HTTP_DOWNSTREAM_CONNECTION_IDLE: true,
+          HTTP_DOWNSTREAM_STREAM_IDLE: true,
+          TRANSPORT_SOCKET_CONNECT: true,
+          HTTP_DOWNSTREAM_CONNECTION_MAX: true,
+          HTTP_DOWNSTREAM_STREAM_FLUSH: false,
+        }),
+        min_timeout: true,
+        min_scale: true,
+      },
+    },
+  },
+  {
+    category: 'envoy.overload_actions',
+    name: 'envoy.overload_actions.shrink_heap',
+    typeUrls: ['type.googleapis.com/envoy.config.overload.v3.ShrinkHeapConfig'],
+    implemented: {
+      'envoy.config.overload.v3.ShrinkHeapConfig': {
+        timer_interval: true,
+        max_unfreed_memory_bytes: refused('what can be freed is known only after a collection: leave it out'),
+      },
+    },
+  },
+  // Monitors that the primary's overload manager creates.
+  resourceMonitor('cgroup_memory', 'CgroupMemoryConfig', obeyed('max_memory_bytes')),
+  resourceMonitor('cpu_utilization', 'CpuUtilizationConfig', { mode: byValue({ HOST: true, CONTAINER: true }) }),
+  resourceMonitor('fixed_heap', 'FixedHeapConfig', obeyed('max_heap_size_bytes', 'max_heap_size_bytes_runtime'), {
+    'envoy.config.core.v3.RuntimeUInt64': obeyed('default_value', 'runtime_key'),
+  }),
+  resourceMonitor('injected_resource', 'InjectedResourceConfig', obeyed('filename')),
   // A retry prefers a host that this request has not tried. Retry policies detect that the predicate is present; the router obeys
   // it.
   {
@@ -248,6 +287,16 @@ function redirectPredicate(name: string, message: string, ...fields: readonly st
     name: `envoy.internal_redirect_predicates.${name}`,
     typeUrls: [`type.googleapis.com/${type}`],
     implemented: { [type]: obeyed(...fields) } as ImplementedTable,
+  };
+}
+
+function resourceMonitor(name: string, message: string, fields: object, others: ImplementedTable = {}): NamedExtension {
+  const type = `envoy.extensions.resource_monitors.${name}.v3.${message}`;
+  return {
+    category: 'envoy.resource_monitors',
+    name: `envoy.resource_monitors.${name}`,
+    typeUrls: [`type.googleapis.com/${type}`],
+    implemented: { [type]: fields, ...others } as ImplementedTable,
   };
 }
 

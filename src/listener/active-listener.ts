@@ -4,6 +4,7 @@ import { type Address, decodeSockaddr } from '../io/addresses/address.js';
 import type { BufferLimits } from '../io/transport/buffer-limits.js';
 import type { ConnectionHandler, ListenerHandler } from '../io/transport/connection-handler.js';
 import type { Transport } from '../io/transport/transport.js';
+import type { ThreadOverload } from '../runtime/overload/thread-overload.js';
 import { ListenerStats } from '../stats/layouts/listener.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { AcceptFailures } from './accept-failures.js';
@@ -37,6 +38,8 @@ export interface ActiveListenerOptions {
   globalLimit: ConnectionLimit | undefined;
   /** How many connections a socket accepts before others are served; 0: as many as suit the transport. */
   maxAccepted?: number;
+  /** Undefined: no overload manager applies to it. */
+  overload?: ThreadOverload | undefined;
   /** Returns a number that is unique among the connections of the process. */
   nextSerial(): number;
   /** Settings of the listener filters; undefined if there are none. */
@@ -64,6 +67,7 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
   readonly #connectionLimit: ConnectionLimit;
   readonly #globalLimit: ConnectionLimit | undefined;
   readonly #maxAccepted: number;
+  readonly #overload: ThreadOverload | undefined;
   readonly #nextSerial: () => number;
   readonly #connections = new ConnectionList<DownstreamConnection>();
   readonly #accepted: AcceptedSocket;
@@ -94,6 +98,7 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
     this.#connectionLimit = options.connectionLimit;
     this.#globalLimit = options.globalLimit;
     this.#maxAccepted = options.maxAccepted ?? 0;
+    this.#overload = options.overload;
     this.#nextSerial = options.nextSerial;
     this.#accepted = new AcceptedSocket(options.transport);
     this.#listenerAt = options.listenerAt;
@@ -166,6 +171,7 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
   /** Starts or resumes accepting. */
   accept(): void {
     this.#isAccepting = true;
+    if (this.#overload?.isAcceptingStopped) return;
     for (const id of this.#ids) this.#transport.accept(id);
   }
 
@@ -383,6 +389,18 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
     this.#connectionLimit.update();
   }
 
+  overloadChanged(haveTimeoutsChanged: boolean): void {
+    if (this.#overload === undefined) return;
+    if (this.#isAccepting) {
+      const { isAcceptingStopped } = this.#overload;
+      for (const id of this.#ids) {
+        if (isAcceptingStopped) this.#transport.suspend(id);
+        else this.#transport.accept(id);
+      }
+    }
+    if (haveTimeoutsChanged) this.#forEach(({ handler }) => handler?.onTimeoutsChanged?.());
+  }
+
   onAcceptFailed(errno: number): void {
     this.stats.increment(ListenerStats.at.downstream_cx_overflow);
     this.#acceptFailures.report(this.name, errno);
@@ -440,9 +458,13 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
     this.#globalLimit?.release();
   }
 
-  /** Acquires both limits, or counts which one is reached and returns false. */
+  /** Acquires both limits, or counts why the connection is refused and returns false. */
   #mayAccept(): boolean {
     const { at } = ListenerStats;
+    if (this.#overload?.rejectsConnection()) {
+      this.stats.increment(at.downstream_cx_overload_reject);
+      return false;
+    }
     if (this.#globalLimit?.tryAcquire() === false) {
       this.stats.increment(at.downstream_global_cx_overflow);
       return false;

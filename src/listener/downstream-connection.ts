@@ -10,6 +10,7 @@ import type { DetectedProtocols } from '../io/tls/detected-protocols.js';
 import type { ConnectionHandler } from '../io/transport/connection-handler.js';
 import type { Transport } from '../io/transport/transport.js';
 import { getLogger } from '../log/logger.js';
+import type { ThreadOverload } from '../runtime/overload/thread-overload.js';
 import { ListenerStats, ListenerWorkerStats } from '../stats/layouts/listener.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { ChainIdentity, PreparedHandOver } from './hand-over.js';
@@ -50,6 +51,8 @@ export interface ConnectionChain extends ChainIdentity {
   readonly isTls: boolean;
   /** For access logs. */
   readonly names: ChainNames;
+  /** Undefined: no overload manager applies to its connections. */
+  readonly overload?: ThreadOverload | undefined;
 }
 
 /** The properties of a connection that has passed listener filters, or that another process has served. */
@@ -82,6 +85,8 @@ export interface DownstreamHandler extends ConnectionHandler {
   onSecured?(): void;
   /** Called at the end of the drain time: a connection that no response can end closes now, in an orderly way. */
   onDrainEnd?(): void;
+  /** Called when the overload manager has changed timeouts, which may be over now. */
+  onTimeoutsChanged?(): void;
   /** Called when the listener is removed: ends the connection now, in any state. */
   onListenerGone(): void;
   /**

@@ -28,7 +28,8 @@ export class SecuringConnection implements ConnectionHandler {
     this.#tls = tls;
     this.#handshake = new TlsHandshake(tls.stats, undefined, tls.keyLog);
     this.#timer = new Timer<SecuringConnection>(this, (securing) => securing.#timedOut());
-    tls.timers.reschedule(this.#timer, tls.timeoutMs);
+    const timeoutMs = connection.chain.overload?.timeout('TRANSPORT_SOCKET_CONNECT', tls.timeoutMs) ?? tls.timeoutMs;
+    tls.timers.reschedule(this.#timer, timeoutMs);
   }
 
   /** Begins the handshake. Returns the handler for the transport. */

@@ -37,6 +37,8 @@ export interface WorkerListener {
   lost(id: number): void;
   /** Called when runtime values have changed. */
   runtimeChanged(): void;
+  /** Called when the overload manager has changed the state of actions. */
+  overloadChanged(haveTimeoutsChanged: boolean): void;
   /** Starts moving its connections to another process; undefined: stops that. */
   handOver(queue: HandOverQueue | undefined): void;
   /** Prepares to take over a connection from another process. Returns a string with the reason if that is not possible. */

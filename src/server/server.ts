@@ -15,6 +15,7 @@ import { tracerScopes } from '../extensions/share-tracer.js';
 import { collectStartGarbage } from '../io/start-garbage.js';
 import { monotonicMs } from '../io/time/timer-driver.js';
 import { getLogger, type LoggingOptions, levelRules } from '../log/logger.js';
+import { overloadSpec } from '../runtime/overload/overload-spec.js';
 import type { ReadScript } from '../scripts/reading/task.js';
 import { ListenerManagerStats } from '../stats/layouts/listener.js';
 import { serverPlace } from '../upstream/server-place.js';
@@ -329,6 +330,7 @@ export class Server {
       bufferMemory: workerMemory,
       listenersBlock,
       maxConnections: monitoredConnections(bootstrap),
+      overload: overloadSpec(bootstrap),
       logging,
       levelRules: levelRules(),
       health: this.#health.buffer,

@@ -5,6 +5,7 @@ import type { Memory } from '../io/memory.js';
 import type { Clock } from '../io/time/clock.js';
 import type { TimingWheel } from '../io/time/timing-wheel.js';
 import type { Transport } from '../io/transport/transport.js';
+import type { ThreadOverload } from '../runtime/overload/thread-overload.js';
 import type { Runtime } from '../runtime/runtime.js';
 import type { ThreadStats } from '../stats/thread-stats.js';
 import type { FailedCheckReport } from './health-checks/failed-check-report.js';
@@ -29,6 +30,8 @@ export interface UpstreamThread {
   readonly runtime: Runtime;
   /** The load-balancing policies of this build. */
   readonly policies: LoadBalancingPolicies;
+  /** Undefined on the primary, and without actions or load shed points of the overload manager. */
+  readonly overload?: ThreadOverload | undefined;
   /** The locality of this server; undefined: none is configured. */
   readonly locality: Locality | undefined;
   /** Undefined: none is configured, and requests are not routed by zone. */

@@ -19,10 +19,13 @@ import type { TimerDriver } from '../io/time/timer-driver.js';
 import type { Transport } from '../io/transport/transport.js';
 import { countInternalErrors, guardThread, internalError } from '../log/internal-errors.js';
 import { getLogger, initLogging, reopenLog, setLevelRules, watchLoggerFiles } from '../log/logger.js';
+import { OVERLOAD_PORT, type OverloadSpec, type OverloadState } from '../runtime/overload/overload-state.js';
+import { ThreadOverload } from '../runtime/overload/thread-overload.js';
 import { Runtime } from '../runtime/runtime.js';
 import type { RuntimeChange } from '../runtime/snapshot.js';
 import { BufferMemoryStats, bufferMemoryPrefix } from '../stats/layouts/buffer-memory.js';
 import { FilesystemStats } from '../stats/layouts/filesystem.js';
+import { LoadShedPointStats } from '../stats/layouts/overload.js';
 import { DispatcherStats, dispatcherPrefix, ServerStats } from '../stats/layouts/server.js';
 import { LoopWatch } from '../stats/loop-watch.js';
 import { type Scope, ThreadStats } from '../stats/thread-stats.js';
@@ -60,6 +63,7 @@ const FINAL_FLUSH_MS = 1000;
 class Worker {
   readonly #name: string;
   readonly #port: MessagePort;
+  readonly #shim: NativeShim;
   readonly #runtime: Runtime;
   readonly #ports: WorkerPorts;
   readonly #transport: Transport;
@@ -95,6 +99,7 @@ class Worker {
       port.postMessage({ kind: 'extension', name, message } satisfies FromWorker, transfer),
     );
     const shim = loadShim();
+    this.#shim = shim;
     this.#startLogging(start, shim);
     const stats = new ThreadStats(start.stats);
     const { relief, timers, ...io } = openThreadIo(shim, {
@@ -122,14 +127,16 @@ class Worker {
     const outliers = this.#ports.port(OUTLIER_PORT);
     const requestedHosts = this.#ports.port(REQUESTED_HOSTS_PORT);
     const extensions = new ExtensionRegistry(EXTENSIONS);
+    const random = new Random();
     const thread: UpstreamThread = {
       ...io,
       wheel: timers.wheel,
-      random: new Random(),
+      random,
       stats,
       words: new SharedWords(start.words),
       runtime: this.#runtime,
       policies: extensions,
+      overload: start.overload && this.#overload(start.overload, random),
       ...placeOfThread(start.place),
       reportFailedCheck: (report) => failedChecks.send(report),
       reportOutlier: (report) => outliers.send(report),
@@ -157,7 +164,22 @@ class Worker {
       send: (message) => this.#send(message),
       end: (error) => this.#dieOf(error),
     });
+    this.#followOverload(thread.overload);
     this.#handOver = new HandOver(shim, this.#transport, this.#scopes, this.#configuration.listeners);
+  }
+
+  #overload(spec: OverloadSpec, random: Random): ThreadOverload {
+    const overload = new ThreadOverload(spec, random, (prefix) => this.#scopes.find(prefix, LoadShedPointStats));
+    overload.set((this.#ports.port(OVERLOAD_PORT).state ?? {}) as OverloadState);
+    return overload;
+  }
+
+  #followOverload(overload: ThreadOverload | undefined): void {
+    if (overload === undefined) return;
+    this.#ports.port(OVERLOAD_PORT).onState = (state) => {
+      const haveTimeoutsChanged = overload.set(state as OverloadState);
+      this.#configuration.listeners.overloadChanged(haveTimeoutsChanged);
+    };
   }
 
   /** Applies the first snapshot synchronously. If there are scripts, later, when they are evaluated; messages are queued meanwhile. */
@@ -241,6 +263,9 @@ class Worker {
         return setLevelRules(message.rules);
       case 'count-memory':
         return this.#countMemory();
+      case 'shrink-heap':
+        this.#shim.collectGarbage();
+        return this.#shim.trimMemory();
       case 'handled':
         return answer(message.reply, undefined);
       case 'memory':

@@ -194,24 +194,23 @@ stats_sinks:
     |                                         ^`,
   ],
   [
-    'overload monitors and actions that are not implemented',
+    'mistakes in an overload manager',
     `overload_manager:
   resource_monitors:
   - { name: ${CONNECTIONS}, typed_config: { "@type": type.googleapis.com/${MONITORS}.downstream_connections.v3.DownstreamConnectionsConfig, max_active_downstream_connections: 0 } }
   - { name: connections, typed_config: { "@type": type.googleapis.com/${MONITORS}.downstream_connections.v3.DownstreamConnectionsConfig, max_active_downstream_connections: 1 } }
   - { name: ${CONNECTIONS}, typed_config: { "@type": type.googleapis.com/${MONITORS}.downstream_connections.v3.DownstreamConnectionsConfig, max_active_downstream_connections: 1 } }
-  - { name: heap, typed_config: { "@type": type.googleapis.com/${MONITORS}.fixed_heap.v3.FixedHeapConfig, max_heap_size_bytes: 1 } }
-  actions: [ { name: a, triggers: [ { name: b, threshold: { value: 1 } } ] } ]
-  buffer_factory_config: { minimum_account_to_track_power_of_two: 10 }
+  actions:
+  - { name: a, triggers: [ { name: b, threshold: { value: 1 } } ] }
   loadshed_points: [ { name: a, triggers: [ { name: b, threshold: { value: 1 } } ] } ]
 `,
     'resource_monitors[0].typed_config.max_active_downstream_connections: it must be set',
     `resource_monitors[1].name: the connection monitor must have the name '${CONNECTIONS}'`,
     `resource_monitors[2].name: duplicate resource monitor '${CONNECTIONS}': overload_manager.resource_monitors[0].name is the same`,
-    "resource_monitors[3].typed_config.@type: Didn't find a registered implementation for 'heap' with type URL: 'type.googleapis.com/envoy.extensions.resource_monitors.fixed_heap.v3.FixedHeapConfig': Baton does not implement this extension",
-    "overload_manager.actions: field 'actions' of envoy.config.overload.v3.OverloadManager is not implemented in Baton",
-    'overload_manager.buffer_factory_config: ',
-    "overload_manager.loadshed_points: field 'loadshed_points' of envoy.config.overload.v3.OverloadManager is not implemented in Baton",
+    "actions[0].name: unknown overload action 'a'",
+    "actions[0].triggers[0].name: unknown trigger resource 'b'",
+    "loadshed_points[0].name: load shed point 'a' conflicts with an overload action of the same name",
+    "loadshed_points[0].triggers[0].name: unknown trigger resource 'b'",
   ],
   [
     'an overload manager without monitors',

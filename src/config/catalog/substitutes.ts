@@ -2,7 +2,6 @@
 
 const AGENTS_SEND = 'log to standard output or a file, from which an agent can forward the lines';
 const WRITE_ONE = 'docs/filters-in-typescript.md shows how to write a filter that is loaded at run time';
-const LIMIT_MEMORY = 'leave it out, and limit the memory of the process with a cgroup or a systemd unit';
 
 /** Keyed by the package of the extension, below `envoy.extensions`. */
 export const SUBSTITUTES: Readonly<Record<string, string>> = {
@@ -10,8 +9,6 @@ export const SUBSTITUTES: Readonly<Record<string, string>> = {
   'filters.http.dynamic_modules': WRITE_ONE,
   'filters.http.gzip': 'envoy.filters.http.compressor compresses responses',
   'filters.http.wasm': WRITE_ONE,
-  'resource_monitors.cgroup_memory': LIMIT_MEMORY,
-  'resource_monitors.fixed_heap': LIMIT_MEMORY,
 };
 
 /** Returns `: a hint` for the extension of a message or canonical name; empty if there is none. */

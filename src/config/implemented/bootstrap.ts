@@ -89,11 +89,19 @@ export const BOOTSTRAP: ImplementedTable = {
   },
   'envoy.config.overload.v3.OverloadManager': {
     resource_monitors: true,
-    refresh_interval: accepted('the only monitor counts connections as they arrive'),
-    actions: refused('the connection limit needs no action, and others are not implemented: leave it out'),
-    buffer_factory_config: refused('buffers are limited by per_connection_buffer_limit_bytes'),
-    ...notImplemented('loadshed_points'),
+    refresh_interval: true,
+    actions: true,
+    loadshed_points: true,
+    buffer_factory_config: accepted('it is for the action reset_high_memory_stream, which is refused'),
   },
+  'envoy.config.overload.v3.BufferFactoryConfig': {
+    minimum_account_to_track_power_of_two: accepted('as buffer_factory_config'),
+  },
+  'envoy.config.overload.v3.OverloadAction': obeyed('name', 'triggers', 'typed_config'),
+  'envoy.config.overload.v3.LoadShedPoint': obeyed('name', 'triggers'),
+  'envoy.config.overload.v3.Trigger': obeyed('name', 'threshold', 'scaled'),
+  'envoy.config.overload.v3.ThresholdTrigger': obeyed('value'),
+  'envoy.config.overload.v3.ScaledTrigger': obeyed('scaling_threshold', 'saturation_threshold'),
   'envoy.config.overload.v3.ResourceMonitor': obeyed('name', 'typed_config'),
   'envoy.extensions.resource_monitors.downstream_connections.v3.DownstreamConnectionsConfig': obeyed(
     'max_active_downstream_connections',

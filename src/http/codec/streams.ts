@@ -54,6 +54,8 @@ export interface CodecError {
   readonly flags?: ResponseFlag;
   /** The request is refused for what its head says, which is read to the end. As in Envoy, one without a body is complete. */
   readonly isHeadRead?: boolean;
+  /** The server is overloaded: no fault of the client is counted, whatever the flags say. */
+  readonly isOverload?: boolean;
   /** HttpStats.at index of a counter of this error. */
   readonly counter?: CounterSlot;
 }

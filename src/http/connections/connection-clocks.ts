@@ -5,6 +5,7 @@
 // the remainder, but never longer than the shortest timeout, which may have begun meanwhile.
 
 import { Timer } from '../../io/time/timing-wheel.js';
+import type { ThreadOverload } from '../../runtime/overload/thread-overload.js';
 import { HttpStats } from '../../stats/layouts/http.js';
 import type { ServerCodec } from '../codec/connections.js';
 import type { ManagerContext } from '../manager-context.js';
@@ -14,6 +15,7 @@ import type { HeadTimeout } from './head-timeouts.js';
 export interface ClockedConnection {
   readonly clocks: ConnectionClocks;
   readonly isClosed: boolean;
+  readonly overload: ThreadOverload | undefined;
   readonly hasRequests: boolean;
   /** The client has not sent any byte yet. */
   readonly isUnused: boolean;
@@ -64,7 +66,7 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
   }
 
   begin(): void {
-    this.#sleep(this.#manager.shortestTimeoutMs);
+    this.#sleep(this.#shortestMs);
   }
 
   end(): void {
@@ -77,15 +79,39 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
     this.#sleep(ROOM_WAIT_MS);
   }
 
+  /** Checks soon, because a timeout has become shorter. */
+  hurry(): void {
+    this.#sleep(1);
+  }
+
+  /** The shortest timeout, which the overload manager may have reduced. */
+  get #shortestMs(): number {
+    const { overload } = this.owner;
+    const { options, shortestTimeoutMs } = this.#manager;
+    if (overload === undefined) return shortestTimeoutMs;
+    const reduced = [this.#idleMs, this.#maxMs, overload.timeout('HTTP_DOWNSTREAM_STREAM_IDLE', options.streamIdleMs)];
+    return Math.min(shortestTimeoutMs, ...reduced.filter((ms) => ms > 0));
+  }
+
+  get #idleMs(): number {
+    const { idleMs } = this.#manager.options;
+    return this.owner.overload?.timeout('HTTP_DOWNSTREAM_CONNECTION_IDLE', idleMs) ?? idleMs;
+  }
+
+  get #maxMs(): number {
+    const { maxConnectionMs } = this.#manager.options;
+    return this.owner.overload?.timeout('HTTP_DOWNSTREAM_CONNECTION_MAX', maxConnectionMs) ?? maxConnectionMs;
+  }
+
   wakeWithin(timeoutMs: number): void {
     if (timeoutMs > 0 && timeoutMs < this.#manager.shortestTimeoutMs) this.#sleep(timeoutMs);
   }
 
   check(): void {
     const connection = this.owner;
-    const { options, shortestTimeoutMs, thread } = this.#manager;
+    const { options, thread } = this.#manager;
     const now = thread.clock.monotonicMs;
-    let remaining = shortestTimeoutMs;
+    let remaining = this.#shortestMs;
     if (options.maxConnectionMs > 0) remaining = Math.min(remaining, this.#checkAge(now));
     if (!connection.isClosed && connection.codec?.isMultiplexed === true)
       remaining = Math.min(remaining, this.#checkMultiplexed(now));
@@ -137,7 +163,7 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
     }
     if (this.#drainStartMs !== UNSET) return this.#checkDrain(now);
     if (options.idleMs === 0) return Number.POSITIVE_INFINITY;
-    const left = options.idleMs - (now - this.activeMs);
+    const left = this.#idleMs - (now - this.activeMs);
     if (left > 0) return left;
     stats.http.increment(HttpStats.at.downstream_cx_idle_timeout);
     this.#beginDrain(now);
@@ -170,7 +196,7 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
 
   #checkAge(now: number): number {
     const { options, stats } = this.#manager;
-    const left = this.#startMs + options.maxConnectionMs - now;
+    const left = this.#startMs + this.#maxMs - now;
     if (left > 0) return left;
     if (!this.#isOld) {
       this.#isOld = true;

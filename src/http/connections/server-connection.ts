@@ -8,6 +8,7 @@ import type { ConnectionSecurity } from '../../io/tls/connection-security.js';
 import type { Stall } from '../../io/transport/connection-handler.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../listener/downstream-connection.js';
 import type { PreparedHandOver } from '../../listener/hand-over.js';
+import type { ThreadOverload } from '../../runtime/overload/thread-overload.js';
 import { HttpStats } from '../../stats/layouts/http.js';
 import { ExchangeEnd, type ServerCodec, type ServerCodecEvents, type ServerProtocol } from '../codec/connections.js';
 import {
@@ -21,7 +22,7 @@ import type { HeaderBlock } from '../headers/header-block.js';
 import type { ManagerContext } from '../manager-context.js';
 import type { StepPool } from '../step-pool.js';
 import type { ServerStream, StreamConnection } from '../streams/server-stream.js';
-import { TOO_SLOW } from '../streams/stream-answers.js';
+import { OVERLOADED_DISPATCH, TOO_SLOW } from '../streams/stream-answers.js';
 import { ActiveRequests } from './active-requests.js';
 import { type ClockedConnection, ConnectionClocks, UNSET } from './connection-clocks.js';
 import { countClosing, countEnded, countGone, countOpened } from './connection-counts.js';
@@ -56,6 +57,8 @@ export class ServerConnection
   /** Stats of the client's device type, which its first request determines. */
   #device: DeviceStats | undefined;
   #closesAfterResponse = false;
+  /** A load shed point has decided so for the input that is being received. */
+  #goesAway = false;
   #endedByPeer = false;
   /** The client has ended its direction of a tunnel first. */
   #wasTunnelEnded = false;
@@ -115,6 +118,7 @@ export class ServerConnection
       this.#beginEnd();
     }
     const { clock, random } = this.manager.thread;
+    if (this.overload !== undefined) this.#checkKeepAlive(this.overload);
     if (
       !this.#closesAfterResponse &&
       !this.#shouldHandOver &&
@@ -124,6 +128,12 @@ export class ServerConnection
       this.#beginEnd();
     }
     return this.#closesAfterResponse;
+  }
+
+  #checkKeepAlive(overload: ThreadOverload): void {
+    if (this.#closesAfterResponse || this.#shouldHandOver || !overload.disablesKeepAlive()) return;
+    this.manager.stats.http.increment(HttpStats.at.downstream_cx_overload_disable_keepalive);
+    this.#beginEnd();
   }
 
   /** The connection ends with this response, or after drain_timeout if it is multiplexed. */
@@ -164,6 +174,14 @@ export class ServerConnection
   }
   get localPort(): string {
     return /:(\d+)$/.exec(this.socket.localText)?.[1] ?? '';
+  }
+
+  get overload(): ThreadOverload | undefined {
+    return this.socket.chain.overload;
+  }
+
+  onTimeoutsChanged(): void {
+    this.clocks.hurry();
   }
 
   // ── LocalEnd: for the normalization of hosts ─────────────────────────────────────────────────────────────────────
@@ -259,7 +277,9 @@ export class ServerConnection
 
   onData(offset: number, length: number): void {
     const now = this.manager.thread.clock.monotonicMs;
+    if (this.overload !== undefined && this.#shedsInput(this.overload)) return;
     if (this.#protocol === undefined && !this.#findProtocol(offset, length)) return;
+    if (this.overload !== undefined && this.#shedsDispatch(this.overload)) return;
     if (this.#isActive) this.clocks.activeMs = now;
     if (this.#active.first === undefined && (this.clocks.requestStartMs === UNSET || this.#codec?.holdsNoRequest))
       this.clocks.requestStartMs = now;
@@ -271,6 +291,52 @@ export class ServerConnection
       if (this.socket.isClosed) return;
     }
     this.#receive(offset, length);
+    if (this.#goesAway && !this.socket.isClosed) this.#goAway();
+  }
+
+  /** After the first input of a connection, which has begun the protocol. */
+  #goAway(): void {
+    this.#goesAway = false;
+    if (!this.#isMultiplexed) return;
+    this.#codec?.announceClose();
+    this.clocks.beginDrain();
+  }
+
+  /** Load shed points for input of any protocol. Returns whether the connection is closed. */
+  #shedsInput(overload: ThreadOverload): boolean {
+    if (this.#protocol === undefined && overload.createCodec?.sheds()) {
+      this.manager.stats.http.increment(HttpStats.at.downstream_rq_overload_close);
+      this.onClose(false);
+      return true;
+    }
+    if (overload.goAwayAndClose?.sheds()) {
+      this.#codec?.refuseStreams();
+      this.#shedRequests();
+      if (!this.socket.isClosed) this.onClose(false);
+      return true;
+    }
+    return false;
+  }
+
+  /**
+   * Load shed points for input whose protocol is known. Returns whether the input is dropped: requests get an error, and the connection ends.
+   */
+  #shedsDispatch(overload: ThreadOverload): boolean {
+    if (!this.#closesAfterResponse && overload.goAway?.sheds()) this.#closesAfterResponse = this.#goesAway = true;
+    if (this.#isMultiplexed || !overload.http1Dispatch?.sheds()) return false;
+    this.manager.stats.http.increment(HttpStats.at.downstream_rq_overload_close);
+    if (this.#active.first === undefined) this.#acquireCodec().refuseNext(SHED_INPUT);
+    else this.#shedRequests();
+    return true;
+  }
+
+  /** Ends all requests, with an error where that is still possible. */
+  #shedRequests(): void {
+    if (this.#active.first === undefined) return;
+    this.#active.visit((stream) => {
+      if (stream.awaitsRequest) stream.sendLocalReply(OVERLOADED_DISPATCH);
+    });
+    if (this.#active.first !== undefined) this.#cut(OVERLOADED_DISPATCH.details, ResponseFlag.None);
   }
 
   /** Bytes show that the connection is in use. On a multiplexed one only requests do: pings keep no connection open. */
@@ -612,6 +678,8 @@ export class ServerConnection
     this.#device?.lengthMs.record(lengthMs);
   }
 }
+
+const SHED_INPUT: CodecError = { ...refusal(OVERLOADED_DISPATCH), isOverload: true };
 
 const CLIENT_LEFT = ResponseFlag.DownstreamConnectionTermination;
 

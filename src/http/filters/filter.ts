@@ -6,6 +6,7 @@
 
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { HeldBytes } from '../../io/held-bytes.js';
+import type { ThreadOverload } from '../../runtime/overload/thread-overload.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { ResetReason } from '../codec/streams.js';
 import type { HeaderBlock } from '../headers/header-block.js';
@@ -228,6 +229,8 @@ export interface ResponseStream {
   readonly passesInformational: boolean;
   /** The request's scheme becomes that of the connection to its host (scheme_header_transformation.match_upstream). */
   readonly matchesUpstreamScheme: boolean;
+  /** Undefined: no overload manager applies to its connection. */
+  readonly overload?: ThreadOverload | undefined;
   /** http.<stat_prefix>. */
   readonly httpStats: Scope;
   /** The request's trace; undefined: it has none. */

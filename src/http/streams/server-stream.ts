@@ -10,6 +10,7 @@ import { type ClusterNames, Protocol, StreamInfo, UNSET } from '../../access-log
 import { ConnectionHeader, headerKey, knownHeader } from '../../common/text/header-names.js';
 import { NoRoomError } from '../../io/memory.js';
 import { getLogger } from '../../log/logger.js';
+import type { ThreadOverload } from '../../runtime/overload/thread-overload.js';
 import { HttpStats } from '../../stats/layouts/http.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import { type CodecError, type RequestDecoder, ResetReason, type ResponseEncoder } from '../codec/streams.js';
@@ -34,7 +35,14 @@ import { encodeReply } from './local-reply.js';
 import { ReplyBody } from './reply-body.js';
 import { RequestFlow } from './request-flow.js';
 import { countStatus } from './status-counters.js';
-import { idleTooLong, LATE_REQUEST, lastedTooLong, REFUSED_UPGRADE, withoutClient } from './stream-answers.js';
+import {
+  idleTooLong,
+  LATE_REQUEST,
+  lastedTooLong,
+  OVERLOADED,
+  REFUSED_UPGRADE,
+  withoutClient,
+} from './stream-answers.js';
 import { Elapsed, StreamClocks } from './stream-clocks.js';
 import { type FilteredStream, StreamFilters } from './stream-filters.js';
 import { StreamRouting } from './stream-routing.js';
@@ -66,6 +74,8 @@ export interface StreamConnection extends EdgeConnection, LocalEnd {
   countClient(headers: HeaderBlock, protocol: Protocol): void;
   /** Records that the client has violated the protocol. */
   noteProtocolError(): void;
+  /** Undefined: no overload manager applies to the connection. */
+  readonly overload: ThreadOverload | undefined;
   /** Returns whether the response about to be sent is the last on this connection. */
   shouldCloseAfterResponse(): boolean;
   /** Called when a timeout of the stream begins that may fire before the connection's next check. */
@@ -196,6 +206,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     return this.requestHeaders.retainedBytes + body;
   }
 
+  get overload(): ThreadOverload | undefined {
+    return this.connection.overload;
+  }
+
   get passesInformational(): boolean {
     return this.manager.options.proxies100Continue;
   }
@@ -227,6 +241,10 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     if (endStream) {
       this.#flow.end();
       info.lastDownstreamRxMs = thread.clock.monotonicMs;
+    }
+    if (this.overload?.stopsRequest()) {
+      this.manager.stats.http.increment(HttpStats.at.downstream_rq_overload_close);
+      return this.sendLocalReply(OVERLOADED);
     }
     // RFC 9110 section 10.1.1: an HTTP/1.0 client does not wait for 100 Continue.
     if (info.protocol === Protocol.Http10) headers.removeId(EXPECT);
@@ -336,7 +354,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const { status, detail, body = '', flags = 0, counter } = error;
     const { info, manager } = this;
     const { http } = manager.stats;
-    if ((flags & ResponseFlag.DownstreamProtocolError) !== 0) {
+    if ((flags & ResponseFlag.DownstreamProtocolError) !== 0 && error.isOverload !== true) {
       http.increment(HttpStats.at.downstream_cx_protocol_error);
       this.connection.noteProtocolError();
     }
@@ -711,8 +729,15 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     }
   }
 
+  /** Undefined: that of the connection manager. */
+  get #idleTimeoutMs(): number | undefined {
+    const idleMs = this.route?.idleTimeoutMs;
+    if (this.overload === undefined) return idleMs;
+    return this.overload.timeout('HTTP_DOWNSTREAM_STREAM_IDLE', idleMs ?? this.manager.options.streamIdleMs);
+  }
+
   #checkClocks(now: number): number {
-    switch (this.#clocks.check(now, this.awaitsRequest, this.route?.idleTimeoutMs)) {
+    switch (this.#clocks.check(now, this.awaitsRequest, this.#idleTimeoutMs)) {
       case Elapsed.None:
         return this.#clocks.leftMs;
       case Elapsed.Request:

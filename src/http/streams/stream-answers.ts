@@ -31,6 +31,22 @@ export const TOO_SLOW: Readonly<LocalReply> = {
   flags: ResponseFlag.OverloadManager,
 };
 
+/** The server is overloaded: the request is not served. */
+export const OVERLOADED: Readonly<LocalReply> = {
+  status: 503,
+  body: 'envoy overloaded',
+  details: 'overload',
+  flags: 0,
+};
+
+/** The server is overloaded: the input of the client is dropped. As in Envoy, with the flag of a protocol error. */
+export const OVERLOADED_DISPATCH: Readonly<LocalReply> = {
+  status: 500,
+  body: 'Internal Server Error',
+  details: 'overload',
+  flags: ResponseFlag.DownstreamProtocolError,
+};
+
 export const REFUSED_UPGRADE: Readonly<LocalReply> = { status: 403, body: '', details: 'upgrade_failed', flags: 0 };
 
 /** The reply to a stream without progress. */

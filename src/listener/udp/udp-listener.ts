@@ -9,6 +9,7 @@ import type {
   DatagramSockets,
 } from '../../io/datagrams/datagram-sockets.js';
 import { forEachGuarded } from '../../log/internal-errors.js';
+import type { ThreadOverload } from '../../runtime/overload/thread-overload.js';
 import { UdpListenerStats } from '../../stats/layouts/udp.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import { OpenConnections } from '../open-connections.js';
@@ -24,6 +25,8 @@ export interface UdpListenerOptions {
   /** Longer datagrams are dropped. */
   readonly maxBytes: number;
   readonly filters: readonly UdpListenerFilter[];
+  /** Undefined: no overload manager applies to it. */
+  readonly overload?: ThreadOverload | undefined;
 }
 
 export class UdpListener implements WorkerListener {
@@ -32,6 +35,7 @@ export class UdpListener implements WorkerListener {
   readonly #options: UdpListenerOptions;
   readonly #open: ListeningSocket[] = [];
   #isStopped = false;
+  #isReceiving = false;
 
   constructor(options: UdpListenerOptions) {
     this.id = options.id;
@@ -52,11 +56,20 @@ export class UdpListener implements WorkerListener {
 
   accept(): void {
     if (this.#isStopped) return;
+    this.#isReceiving = true;
+    if (this.#options.overload?.isAcceptingStopped) return;
     for (const socket of this.#open) socket.setReceiving(true);
   }
 
   suspend(): void {
+    this.#isReceiving = false;
     for (const socket of this.#open) socket.setReceiving(false);
+  }
+
+  overloadChanged(): void {
+    const { overload } = this.#options;
+    if (overload === undefined || !this.#isReceiving) return;
+    for (const socket of this.#open) socket.setReceiving(!overload.isAcceptingStopped);
   }
 
   get suspendedSockets(): number {

@@ -5,7 +5,7 @@ import type { Bootstrap } from '../../config/generated/api.js';
 import { ConnectionLimit, GLOBAL_CONNECTION_LIMIT, UNLIMITED } from '../../listener/connection-limit.js';
 import { getLogger } from '../../log/logger.js';
 import type { Runtime } from '../../runtime/runtime.js';
-import { ResourceStats, resourcePrefix } from '../../stats/layouts/overload.js';
+import { overloadPrefix, ResourceStats } from '../../stats/layouts/overload.js';
 import { PRIMARY, SharedWords } from '../../upstream/shared-words.js';
 import type { Primary } from '../primary.js';
 
@@ -22,7 +22,7 @@ export class ConnectionLimits {
     this.#primary = primary;
     this.#runtime = runtime;
     this.#isMonitored = monitoredConnections(bootstrap) !== undefined;
-    if (this.#isMonitored) primary.scopes.add(resourcePrefix(CONNECTION_MONITOR), ResourceStats);
+    if (this.#isMonitored) primary.scopes.add(overloadPrefix(CONNECTION_MONITOR), ResourceStats);
     this.#warn();
   }
 

@@ -25,6 +25,7 @@ import { ListenerDiscovery } from '../listeners/lds.js';
 import { ListenerSet } from '../listeners/listener-set.js';
 import { FilterParts } from '../listeners/version/filter-parts.js';
 import { LoadReporter } from '../load-reports/load-reporter.js';
+import { startOverload } from '../overload/start-overload.js';
 import type { Primary } from '../primary.js';
 import type { ReloadPlan } from '../reload/comparison/comparison.js';
 import { DrainingClusters } from '../reload/draining-clusters.js';
@@ -87,6 +88,8 @@ export class RunningConfiguration {
   readonly #drainingClusters: DrainingClusters;
   /** Undefined without cluster_manager.load_stats_config. */
   readonly #loadReporter: LoadReporter | undefined;
+  /** Undefined without monitors, actions or load shed points to follow. */
+  readonly #overload: { close(): void } | undefined;
   /** Undefined without hds_config. */
   readonly #healthDelegate: HealthDelegate | undefined;
 
@@ -101,6 +104,7 @@ export class RunningConfiguration {
     this.runtime = this.#createRuntime(bootstrap);
     const { runtime } = this.runtime;
     this.connectionLimits = new ConnectionLimits(primary, runtime, bootstrap);
+    this.#overload = startOverload(primary, runtime, bootstrap);
     this.upstream = new PrimaryUpstream(primary, {
       ...{ bootstrap, runtime, fileFlush, localIp },
       sources: () => this.#sources,
@@ -218,6 +222,7 @@ export class RunningConfiguration {
   /** Stops all changes by sources, files and filters. */
   async freeze(): Promise<void> {
     this.#rtds.close();
+    this.#overload?.close();
     this.#loadReporter?.close();
     await this.#healthDelegate?.close();
     this.scripts.close();

@@ -90,8 +90,7 @@ export const HttpStats = defineLayout({
   passthrough_internal_redirect_predicate: 'counter',
   passthrough_internal_redirect_too_many_redirects: 'counter',
   passthrough_internal_redirect_unsafe_scheme: 'counter',
-  // Replies of an overloaded server.
-  rq_overload_local_reply: 'no_counter',
+  rq_overload_local_reply: 'counter',
 });
 
 /** Scope `listener.<address or stat_prefix>.http.<stat_prefix>.` */

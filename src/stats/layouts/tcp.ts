@@ -17,8 +17,8 @@ export const TcpStats = defineLayout({
   max_downstream_connection_duration: 'counter',
   upstream_flush_total: 'counter',
   upstream_flush_active: 'gauge',
-  // Overload actions, TLS early data, and routes that are found later.
-  downstream_cx_overload_close: 'no_counter',
+  downstream_cx_overload_close: 'counter',
+  // TLS early data, and routes that are found later.
   early_data_received_count_total: 'no_counter',
   route_delayed_total: 'no_counter',
 });

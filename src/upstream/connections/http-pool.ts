@@ -215,6 +215,13 @@ export class HttpPool implements ConnectionPool, RequestPool {
       // The pool may have been made for this request.
       return this.#reportEmpty();
     }
+    const overload = this.thread.overload?.newUpstreamConnection;
+    if (overload !== undefined && this.#pending >= this.#expectedStreams && overload.sheds()) {
+      cluster.limits.release(LimitKind.PendingRequests, this.priority);
+      cluster.stats.increment(ClusterStats.at.upstream_rq_pending_total);
+      this.#overflow(request, PoolFailure.PendingOverflow, ClusterStats.at.upstream_rq_cancelled);
+      return this.#reportEmpty();
+    }
     request.pendingPrev = this.#lastPending;
     request.pendingNext = undefined;
     if (this.#lastPending === undefined) this.#firstPending = request;

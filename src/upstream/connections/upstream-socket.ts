@@ -45,6 +45,11 @@ export class UpstreamSocket extends HostConnection {
     priority = Priority.Default,
   ): UpstreamSocket | undefined {
     const { limits, stats } = cluster;
+    if (cluster.thread.overload?.newUpstreamConnection?.sheds()) {
+      stats.increment(ClusterStats.at.upstream_rq_pending_total);
+      stats.increment(ClusterStats.at.upstream_rq_cancelled);
+      return undefined;
+    }
     if (!tryAcquirePlace(cluster, host, priority)) {
       stats.increment(ClusterStats.at.upstream_cx_overflow);
       return undefined;

@@ -127,6 +127,7 @@ export class ChainBuilder {
       drain,
       isTls: tls !== undefined,
       names,
+      overload: listener.bypass_overload_manager ? undefined : this.#context.overload,
       tls: tls && this.#tls(tls, statToken),
       fingerprint: () => chainFingerprint(listener.address, config),
     };

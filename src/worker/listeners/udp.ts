@@ -24,6 +24,7 @@ export function createUdpListener(snapshot: ListenerSnapshot, context: WorkerCon
       name,
       filters,
       sockets,
+      overload: config.bypass_overload_manager ? undefined : context.overload,
       stats: context.scope(`listener.${statToken}.udp.`, UdpListenerStats),
       maxBytes: rxDatagramBytes(config.udp_listener_config?.downstream_socket_config, false),
     });

@@ -22,7 +22,7 @@ import type { WorkerListener } from '../../listener/worker-listener.js';
 import { forEachGuarded } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
 import { ListenerStats, ListenerWorkerStats } from '../../stats/layouts/listener.js';
-import { ResourceStats, resourcePrefix } from '../../stats/layouts/overload.js';
+import { overloadPrefix, ResourceStats } from '../../stats/layouts/overload.js';
 import { ListenerWord } from '../../upstream/shared-words.js';
 import type {
   InlineRoutesSnapshot,
@@ -274,6 +274,12 @@ export class WorkerListeners {
     forEachGuarded(this.#listeners.values(), what, (listener) => listener.runtimeChanged());
   }
 
+  /** Called when the overload manager has changed the state of actions. */
+  overloadChanged(haveTimeoutsChanged: boolean): void {
+    const what = 'internal error: a listener does not follow the overload manager';
+    forEachGuarded(this.#listeners.values(), what, (listener) => listener.overloadChanged(haveTimeoutsChanged));
+  }
+
   /** Returns the sockets on which this worker accepts. */
   #socketsOf({ fds, isShared }: ListenerSnapshot): readonly number[] {
     return isShared ? fds : fds.filter((_, index) => this.#isOwn(index));
@@ -301,6 +307,7 @@ export class WorkerListeners {
         connectionLimit: this.#limit(block, `envoy.resource_limits.listener.${name}.connection_limit`),
         globalLimit: this.#globalLimitOf(config),
         maxAccepted: config.max_connections_to_accept_per_socket_event ?? 0,
+        overload: config.bypass_overload_manager ? undefined : this.#context.overload,
         nextSerial: this.#nextSerial,
         inspection: inspectionOf(config, this.#context),
         log: this.#logOf(config),
@@ -329,7 +336,7 @@ export class WorkerListeners {
   /** Returns the limit of the overload manager's monitor, with its stats. */
   #monitored(block: number, limit: number): ConnectionLimit {
     const { runtime, words } = this.#context;
-    const stats = this.#context.scope(resourcePrefix(CONNECTION_MONITOR), ResourceStats);
+    const stats = this.#context.scope(overloadPrefix(CONNECTION_MONITOR), ResourceStats);
     return new ConnectionLimit(words, block + ListenerWord.Connections, runtime.integer(undefined, limit), () =>
       stats.increment(ResourceStats.at.failed_updates),
     );

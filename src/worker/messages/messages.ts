@@ -8,6 +8,7 @@ import type { LocalIdentity } from '../../http/headers/edge/forwarding-headers.j
 import type { DrainWindow } from '../../listener/drain-window.js';
 import type { LevelRules } from '../../log/level-rules.js';
 import type { LoggerFile, LoggingOptions } from '../../log/logger.js';
+import type { OverloadSpec } from '../../runtime/overload/overload-state.js';
 import type { RuntimeChange, RuntimeSnapshot } from '../../runtime/snapshot.js';
 import type { ScopeRef, StatsChunks, WorkerStatsAttachment } from '../../stats/thread-stats.js';
 import type { ClusterSnapshot } from '../../upstream/cluster-snapshot.js';
@@ -164,6 +165,8 @@ export interface WorkerStart {
   readonly listenersBlock: number;
   /** Limit of the overload manager on the connections of all listeners; undefined: only runtime may set one. */
   readonly maxConnections: number | undefined;
+  /** Undefined without actions or load shed points of the overload manager. */
+  readonly overload: OverloadSpec | undefined;
   readonly logging: Omit<LoggingOptions, 'threadId'>;
   /** Current rules; `logging` has those at the server's start. */
   readonly levelRules: LevelRules;
@@ -207,6 +210,8 @@ export type ToWorker =
   | { readonly kind: 'log-levels'; readonly rules: LevelRules }
   /** Update the gauges of the thread's memory. */
   | { readonly kind: 'count-memory' }
+  /** Collect garbage, and return free memory to the kernel. */
+  | { readonly kind: 'shrink-heap' }
   /** Reply when all previous messages are handled. */
   | { readonly kind: 'handled'; readonly reply: MessagePort }
   /** Reply with a ThreadMemory. */

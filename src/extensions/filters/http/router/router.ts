@@ -19,6 +19,7 @@ import { type Route, RouteKind } from '../../../../http/routing/actions/route.js
 import type { HashPolicy } from '../../../../http/routing/hashing/hash-policy.js';
 import { RetryReset } from '../../../../http/routing/retries/retry-state.js';
 import { becomesGet } from '../../../../http/streams/followed-redirects.js';
+import { OVERLOADED } from '../../../../http/streams/stream-answers.js';
 import { acceptsTunnel } from '../../../../http/streams/upgrade.js';
 import { Deadline } from '../../../../io/time/deadline.js';
 import { getLogger } from '../../../../log/logger.js';
@@ -494,6 +495,10 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     const route = this.#route;
     const { info } = this.#stream;
     const { suppressEnvoyHeaders } = this.#options;
+    if (this.#stream.overload?.filterCheck?.sheds()) {
+      this.#stream.httpStats.increment(HttpStats.at.rq_overload_local_reply);
+      return this.#stream.sendLocalReply(OVERLOADED);
+    }
     this.#isActive = true;
     this.#request.begin(headers, endStream);
     this.#hasResponse = this.#isTunnel = this.#isResponseComplete = false;

@@ -82,6 +82,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     }
     this.info.upstreamCluster = this.#cluster.spec;
     this.info.requestedHost = this.downstream.requestedHost;
+    if (this.downstream.chain.overload?.tcpProxyConnect?.sheds()) return this.#shed();
     this.#connect();
   }
 
@@ -139,6 +140,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#activeMs = this.proxy.thread.clock.monotonicMs;
     this.info.bytesReceived += length;
     this.proxy.stats.addBytes(TcpStats.at.downstream_cx_rx_bytes_total, length);
+    if (this.downstream.chain.overload?.tcpProxyData?.sheds()) return this.#shed();
     this.#upstream?.sendUnchecked(offset, length);
     if (this.proxy.options.checksDrain) this.#checkDrain();
   }
@@ -174,6 +176,12 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     }
     this.info.connectionTerminationDetails = 'drain_close';
     this.#finish(DRAIN_LINGER_MS);
+  }
+
+  /** Ends the connection because the server is overloaded. */
+  #shed(): void {
+    this.proxy.stats.increment(TcpStats.at.downstream_cx_overload_close);
+    this.#finish();
   }
 
   /** check_drain_close: ends the connection when data passes, if the drain selects it. */
