@@ -32,8 +32,11 @@ export class HttpService {
     this.#headers = compileHeaderMutations([{ toRemove: undefined, toAdd, where, isLiteral: true }]);
   }
 
-  /** Sends a body in pieces, none of which is empty. Exactly one event is called, unless the service is closed first. */
-  post(contentType: string, body: readonly Uint8Array[], events: HttpCallEvents): void {
+  /**
+   * Sends a body in pieces, none of which is empty. Exactly one event is called, unless the service is closed or the call cancelled first.
+   * Returns the call for cancel(); undefined: it has ended.
+   */
+  post(contentType: string, body: readonly Uint8Array[], events: HttpCallEvents): HttpCall | undefined {
     const over = () => {
       if (call !== undefined) this.#calls.delete(call);
       isOver = true;
@@ -55,7 +58,15 @@ export class HttpService {
         events.onFailure(reason);
       },
     });
-    if (call !== undefined && !isOver) this.#calls.add(call);
+    if (call === undefined || isOver) return undefined;
+    this.#calls.add(call);
+    return call;
+  }
+
+  /** Aborts a call; no event follows. */
+  cancel(call: HttpCall): void {
+    this.#calls.delete(call);
+    call.cancel();
   }
 
   /** Aborts the calls in flight. */

@@ -15,7 +15,7 @@ import {
 import { type Answer, type CommonResponse, decodeAnswer, type ImmediateResponse, type ModeOverride } from './answer.js';
 import { CallRecord, type Effect } from './call-record.js';
 import { type MessageOwner, type Mistake, Opened, ProcessedMessage, Status } from './message.js';
-import { isSameMode, overriddenMode } from './modes.js';
+import { hasMoreThanHeads, isSameMode, overriddenMode } from './modes.js';
 import type { ProcessorEvents, ProcessorStream } from './processor-stream.js';
 import { finishQuestion, type Part } from './question.js';
 import { RouteAction, type Rules } from './rules.js';
@@ -120,7 +120,7 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
     this.#processor = this.rules.start(this.#stream.info, this.#record, this);
     // An event of the call may have ended the processing.
     if (this.#processor === undefined) return this.#hasReplied ? Opened.Failed : Opened.Skipped;
-    this.rules.stats.increment(at.streams_started);
+    if (!this.rules.isHttp) this.rules.stats.increment(at.streams_started);
     return Opened.Yes;
   }
 
@@ -225,6 +225,16 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
     });
   }
 
+  onRefused(reason: string): void {
+    this.#stream.run(() => {
+      this.rules.stats.increment(at.http_not_ok_resp_received);
+      if (logger.isDebug) logger.debug(`the processor has not answered: ${reason}`);
+      if (this.#isComplete) return;
+      if (this.rules.failsOpen) return this.#failOpen(Status.Aborted);
+      this.#reply(Status.Aborted, this.rules.errorStatus, 'ext_proc_error_HTTP_ERROR');
+    });
+  }
+
   onDrained(): void {
     this.#stream.run(() => {
       this.#request.processorDrained();
@@ -252,9 +262,16 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
       stats.increment(at.spurious_msgs_received);
       if (this.rules.failsOpen && !this.#isInConversation) return this.#failOpen(mistake.status);
     } else stats.increment(at.stream_msgs_received);
-    if (mistake === undefined) return;
+    if (mistake === undefined) return this.#endIfDone();
     if (logger.isDebug) logger.debug(`an answer of the processor is invalid: ${mistake.details}`);
     this.#reply(mistake.status, this.rules.errorStatus, mistake.details);
+  }
+
+  /** As in Envoy, the stream ends after the last answer that is needed: the rest of the response may take long. */
+  #endIfDone(): void {
+    if (this.#isComplete || this.#request.needsProcessor || this.#response.needsProcessor) return;
+    this.#isComplete = true;
+    this.#closeStream(true);
   }
 
   #apply(answer: Answer): Mistake | undefined {
@@ -277,7 +294,13 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
     if (override === undefined || overrides === undefined) return;
     const isRequest = this.#request.isAwaitingHeaders;
     const mode = overriddenMode(override);
-    if (mode === undefined || !(isRequest || this.#response.isAwaitingHeaders)) return;
+    // As in Envoy, bodies are not sent by HTTP.
+    if (
+      mode === undefined ||
+      (this.rules.isHttp && hasMoreThanHeads(mode)) ||
+      !(isRequest || this.#response.isAwaitingHeaders)
+    )
+      return;
     if (overrides.length > 0 && !overrides.some((each) => isSameMode(each, mode))) return;
     if (isRequest) this.#request.mode = mode.request;
     this.#response.mode = mode.response;
@@ -383,17 +406,17 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
 
   #closeStream(isCounted: boolean): void {
     if (this.#processor === undefined) return;
-    if (isCounted) this.rules.stats.increment(at.streams_closed);
+    if (isCounted && !this.rules.isHttp) this.rules.stats.increment(at.streams_closed);
     this.#processor.close();
     this.#processor = undefined;
   }
 }
 
 /** Ends the stream to an observer after what it has been sent. */
-function closeLater(processor: ProcessorStream, { closeAfterMs, stats, timers }: Rules): void {
+function closeLater(processor: ProcessorStream, { closeAfterMs, isHttp, stats, timers }: Rules): void {
   processor.end();
   const close = () => {
-    stats.increment(at.streams_closed);
+    if (!isHttp) stats.increment(at.streams_closed);
     processor.close();
   };
   timers.reschedule(new Timer(close, (act: () => void) => act()), closeAfterMs);

@@ -24,7 +24,7 @@ export const EXT_PROC_FIELDS = {
       'status_on_error',
     ),
     route_cache_action: byValue({ DEFAULT: true, CLEAR: true, RETAIN: true }),
-    http_service: refused('processors are called by gRPC: use grpc_service'),
+    http_service: true,
     request_attributes: true,
     response_attributes: true,
     filter_metadata: accepted('only access loggers in C++ read it'),
@@ -38,6 +38,7 @@ export const EXT_PROC_FIELDS = {
     allow_content_length_header: onlyFalse('the filter keeps the content-length right: leave it out'),
     emit_client_span: NO_SPANS,
   },
+  'envoy.extensions.filters.http.ext_proc.v3.ExtProcHttpService': { http_service: true },
   'envoy.extensions.filters.http.ext_proc.v3.MetadataOptions': {
     forwarding_namespaces: true,
     receiving_namespaces: true,

@@ -24,9 +24,10 @@ export const extProc: HttpFilterExtension<ExternalProcessor> = {
     else checkRoute(unpack(config as Any, PER_ROUTE)?.overrides ?? {}, report);
   },
   clusters(config) {
-    const { grpc_service: service } = unpack(config as Any, FILTER) ?? {};
+    const { grpc_service: service, http_service: http } = unpack(config as Any, FILTER) ?? {};
     const { grpc_service: ofRoute } = unpack(config as Any, PER_ROUTE)?.overrides ?? {};
     return [
+      ['http_service.http_service.http_uri.cluster', http?.http_service?.http_uri?.cluster],
       ['grpc_service.envoy_grpc.cluster_name', service?.envoy_grpc?.cluster_name],
       ['overrides.grpc_service.envoy_grpc.cluster_name', ofRoute?.envoy_grpc?.cluster_name],
     ];

@@ -106,6 +106,8 @@ export class ProcessedMessage {
   #hasNoBody = false;
   #hasData = false;
   #isBodyComplete = false;
+  /** The head has been received. */
+  #hasBegun = false;
   /** What is received of the body is dropped. */
   #isReplaced = false;
   /** The beginning of the body has passed: the rest follows unasked. */
@@ -133,6 +135,14 @@ export class ProcessedMessage {
     return this.#awaitsHeaders;
   }
 
+  /** The processor is or will be asked about the message. */
+  get needsProcessor(): boolean {
+    if (this.#awaitsHeaders || this.#asked !== Asked.Nothing) return true;
+    const { body, sendsHeaders, sendsTrailers } = this.mode;
+    if (!this.#hasBegun && sendsHeaders) return true;
+    return !this.#isBodyComplete && (sendsTrailers || (body !== BodyMode.None && !this.#isBeginningDone));
+  }
+
   /** The processor has parts of the body that nobody else has. */
   get isInConversation(): boolean {
     return (
@@ -149,6 +159,7 @@ export class ProcessedMessage {
 
   headers(headers: HeaderBlock, endStream: boolean): HeadersStatus {
     const { rules } = this.#owner;
+    this.#hasBegun = true;
     this.#hasNoBody = this.#isBodyComplete = endStream;
     if (this.#owner.isComplete) return HeadersStatus.Continue;
     let status = HeadersStatus.Continue;

@@ -60,6 +60,11 @@ export function overriddenMode(mode: ModeOverride): Mode | undefined {
   };
 }
 
+/** Returns whether the processor gets bodies or trailers. */
+export function hasMoreThanHeads({ request, response }: Mode): boolean {
+  return [request, response].some(({ body, sendsTrailers }) => body !== BodyMode.None || sendsTrailers);
+}
+
 /** Returns whether two modes ask for the same. As in Envoy, the head of the request does not count: it has been sent. */
 export function isSameMode(one: Mode, other: Mode): boolean {
   return (

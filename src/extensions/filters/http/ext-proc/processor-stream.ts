@@ -15,6 +15,8 @@ export interface ProcessorEvents {
   onClosed(): void;
   /** `code`: a gRPC status. `details` are for %RESPONSE_CODE_DETAILS%. */
   onFailed(code: number, details: string): void;
+  /** Called when the processor has not answered a question that was sent by HTTP. */
+  onRefused(reason: string): void;
   /** Called when all messages were passed to the connection. */
   onDrained(): void;
 }

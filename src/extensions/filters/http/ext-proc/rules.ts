@@ -13,6 +13,7 @@ import {
   errorStatus,
   type HeaderBlock,
   type HttpChainContext,
+  HttpService,
   type Memory,
   type Scope,
   type StreamInfo,
@@ -25,6 +26,7 @@ import { AttributeList } from './attributes.js';
 import type { CallRecord } from './call-record.js';
 import { ForwardRules } from './forward-rules.js';
 import { applyMutation, type ChangeRules } from './head-changes.js';
+import { HttpProcessor } from './http-processor.js';
 import { compileMode, type Mode } from './modes.js';
 import { type ProcessorEvents, type ProcessorStream, startGrpcStream } from './processor-stream.js';
 import type { QuestionRules } from './question.js';
@@ -75,6 +77,8 @@ export interface Rules {
   readonly memory: Memory;
   readonly timers: Timers;
   readonly nowMs: () => number;
+  /** Each question is a request of HTTP. */
+  readonly isHttp: boolean;
   start(info: StreamInfo, record: CallRecord, events: ProcessorEvents): ProcessorStream | undefined;
   change(block: HeaderBlock, mutation: HeaderMutation, how: Omit<ChangeRules, 'rules'>): string | undefined;
 }
@@ -90,8 +94,7 @@ export function compileRules(
   const { clock, memory, timers } = context;
   const metadata = mergedMetadata(config.metadata_options, overrides.metadata_options);
   const mutation = new MutationRules(config.mutation_rules ?? {}, '');
-  const service = serviceOf(overrides.grpc_service ?? config.grpc_service!, overrides.grpc_initial_metadata ?? []);
-  const channel = new GrpcChannel(service, context.calls);
+  const { cluster, isHttp, start } = processorOf(config, overrides, context);
   return {
     mode: compileMode(overrides.processing_mode ?? config.processing_mode),
     question: {
@@ -115,13 +118,38 @@ export function compileRules(
     maxQueuedBytes: Math.min(chain.bufferLimit, MAX_QUEUED_BYTES),
     bufferLimit: chain.bufferLimit,
     stateKey: chain.filterName,
-    cluster: service.envoy_grpc!.cluster_name!,
+    cluster,
+    isHttp,
     stats,
     memory,
     timers,
     nowMs: () => clock.monotonicMs,
-    start: (info, record, events) => startGrpcStream(channel, info, record, events),
+    start,
     change: (block, change, how) => applyMutation(block, change, { ...how, rules: mutation }),
+  };
+}
+
+function processorOf(
+  config: ExternalProcessor,
+  overrides: ExtProcOverrides,
+  { calls }: WorkerContext,
+): Pick<Rules, 'cluster' | 'isHttp' | 'start'> {
+  const grpc = overrides.grpc_service ?? config.grpc_service;
+  if (grpc === undefined) {
+    const http = config.http_service!.http_service!;
+    const service = new HttpService(http, calls);
+    return {
+      cluster: http.http_uri!.cluster!,
+      isHttp: true,
+      start: (_info, record, events) => new HttpProcessor(service, record, events),
+    };
+  }
+  const service = serviceOf(grpc, overrides.grpc_initial_metadata ?? []);
+  const channel = new GrpcChannel(service, calls);
+  return {
+    cluster: service.envoy_grpc!.cluster_name!,
+    isHttp: false,
+    start: (info, record, events) => startGrpcStream(channel, info, record, events),
   };
 }
 

@@ -6,15 +6,19 @@ import type {
   GrpcService,
   ProcessingMode,
 } from '../../../../config/generated/api.js';
-import { checkGrpcService, durationMs, type Report, reportMistakes } from '../../../sdk.js';
+import { checkGrpcService, checkHttpService, durationMs, type Report, reportMistakes } from '../../../sdk.js';
 import { MutationRules } from '../../common/mutation-rules.js';
 import { AttributeList } from './attributes.js';
 import { ForwardRules } from './forward-rules.js';
+import { compileMode, hasMoreThanHeads } from './modes.js';
 
 /** Checks the filter's own message. */
 export function checkFilter(filter: ExternalProcessor, report: Report): void {
-  if (filter.grpc_service === undefined) report('', 'grpc_service must be set');
-  else checkService(filter.grpc_service, 'grpc_service', report);
+  const { grpc_service: grpc, http_service: http } = filter;
+  if ((grpc === undefined) === (http === undefined))
+    report('', 'grpc_service or http_service must be set, and not both');
+  else if (grpc !== undefined) checkService(grpc, 'grpc_service', report);
+  else checkHttp(filter, report);
   checkPrefix(filter.stat_prefix, report);
   if (filter.message_timeout !== undefined && durationMs(filter.message_timeout) === 0)
     report('message_timeout', 'must be above 0: without a timeout a request could wait forever');
@@ -43,6 +47,13 @@ export function checkRoute(overrides: ExtProcOverrides, report: Report): void {
   checkGrpcService({ initial_metadata: metadata ?? [] }, 'overrides', (path, text) =>
     report(path.replace('.initial_metadata', '.grpc_initial_metadata'), text),
   );
+}
+
+function checkHttp({ http_service: http, processing_mode: mode }: ExternalProcessor, report: Report): void {
+  if (http?.http_service === undefined) report('http_service', 'http_service must be set');
+  checkHttpService(http?.http_service, 'http_service.http_service', report);
+  if (hasMoreThanHeads(compileMode(mode)))
+    report('processing_mode', 'bodies and trailers are not sent to an http_service: use grpc_service');
 }
 
 function checkService(service: GrpcService, where: string, report: Report): void {
