@@ -298,6 +298,10 @@ export class TestStream implements FilterHost {
     return this.#encode?.addTrailers(filter);
   }
 
+  resetStream(): void {
+    this.#end();
+  }
+
   setRequestBufferLimit(bytes: number): void {
     this.#decode.limit = bytes;
   }

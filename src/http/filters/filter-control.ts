@@ -44,6 +44,7 @@ export interface FilterHost {
   continueWithNewRoute(filter: HttpFilter, place: number): void;
   chooseRouteAgain(filter: HttpFilter, place: number): boolean;
   sendLocalReply(reply: LocalReply): void;
+  resetStream(details: string): void;
 }
 
 const EMPTY = Buffer.alloc(0);
@@ -214,6 +215,10 @@ export class FilterControl implements StreamControl {
     // Filters before this one would not see the reply, and the request would continue.
     else if (this.#host !== undefined)
       throw new Error('a filter cannot send a local reply in create(): send it in decodeHeaders()');
+  }
+
+  resetStream(details: string): void {
+    this.#host?.resetStream(details);
   }
 
   /** Ends the request. An error after the filter was destroyed affects no request; it is logged as an unhandled rejection. */

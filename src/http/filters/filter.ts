@@ -127,6 +127,8 @@ export interface StreamControl {
    * it replaces that response and bypasses them. If the head of a response has been sent to the client, that response is cut off.
    */
   sendLocalReply(reply: LocalReply): void;
+  /** Resets the stream: the client gets no response, or an incomplete one. `details`: %RESPONSE_CODE_DETAILS%. */
+  resetStream(details: string): void;
 }
 
 /** A cluster as the tables of routes refer to it. */

@@ -188,6 +188,8 @@ export abstract class RunningFilters implements FilterHost {
     return this.#exchange.route;
   }
 
+  abstract resetStream(details: string): void;
+
   sendLocalReply(reply: LocalReply): void {
     this.beginTurn();
     try {

@@ -162,6 +162,11 @@ export class StreamFilters extends RunningFilters {
     }
   }
 
+  resetStream(details: string): void {
+    this.beginTurn();
+    this.#stream.resetResponse(details);
+  }
+
   protected report(error: unknown, what: string): void {
     this.#stream.report(error, what);
   }

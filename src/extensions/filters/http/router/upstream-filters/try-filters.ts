@@ -340,6 +340,11 @@ export class TryFilters extends RunningFilters implements RequestPool, PoolReque
     return false;
   }
 
+  /** The client's request goes on: its try ends with an answer. */
+  resetStream(details: string): void {
+    this.sendLocalReply({ status: 503, body: '', details, flags: 0 });
+  }
+
   protected report(error: unknown, what: string): void {
     this.#thread.transport.report(error, what);
   }
