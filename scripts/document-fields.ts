@@ -174,6 +174,7 @@ function limits(row: AnyRow): string {
   if (row === true) return '';
   if ('only' in row) return ` (${row.only.map((name) => `\`${name}\``).join(' or ')})`;
   if ('onlyEmpty' in row) return ' (`{}`)';
+  if ('data' in row) return ` (${row.data.map((name) => `\`${name}\``).join(' or ')})`;
   if ('onlyFalse' in row) return ' (`false`)';
   if (!('byValue' in row)) return '';
   const values = obeyedValues(row);

@@ -146,7 +146,7 @@ export class Checker {
       this.#problems.error(this.#path, rule);
       return;
     }
-    if (value === undefined) return;
+    if (value === undefined || this.#isData(type, field)) return;
     if (field.value.kind === 'message' && field.value.name === LB_POLICY)
       this.#firstPolicy(value as LoadBalancingPolicy);
     else if (field.shape === 'single') this.#value(field, value, undefined, enumType, owner);
@@ -275,6 +275,12 @@ export class Checker {
       title,
       isDisallowed: enumType.disallowed.has(value),
     });
+  }
+
+  /** The field's message is data, which nothing but its reader checks. */
+  #isData(type: MessageType, field: FieldType): boolean {
+    const row = rowOf(this.#table, type.name, field.name);
+    return typeof row === 'object' && 'data' in row;
   }
 
   #isImplemented(type: MessageType, field: FieldType, value: unknown): boolean {

@@ -16,6 +16,7 @@ export type { Report } from '../config/catalog/extension.js';
 export {
   accepted,
   byValue,
+  dataOf,
   everyValue,
   type ImplementedTable,
   notImplemented,

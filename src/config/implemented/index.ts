@@ -16,6 +16,7 @@ import {
   type Accepted,
   ALL,
   type ByValue,
+  type DataOf,
   type EveryValue,
   type ImplementedTable,
   type OnlyEmpty,
@@ -46,7 +47,16 @@ export function implementedBy(extensions: readonly { readonly implemented?: Impl
 }
 
 /** A row of any field. */
-export type AnyRow = true | Refused | Accepted | OnlyExtension | OnlyEmpty | OnlyFalse | ByValue<string> | EveryValue;
+export type AnyRow =
+  | true
+  | Refused
+  | Accepted
+  | OnlyExtension
+  | OnlyEmpty
+  | DataOf
+  | OnlyFalse
+  | ByValue<string>
+  | EveryValue;
 
 /** Returns the row of a field; undefined if an extension does not list the field of its own message as implemented. */
 export function rowOf(table: ImplementedTable, message: string, field: string): AnyRow | undefined {

@@ -3,6 +3,7 @@
 import type { ExtensionCatalog } from '../catalog/extension.js';
 import type { Any } from '../generated/api.js';
 import type { Message } from '../schema/decode.js';
+import { messageNameOf } from '../schema/message-name.js';
 import type { AnyRow } from './index.js';
 import type { ByValue } from './table.js';
 
@@ -19,6 +20,10 @@ export function refusalOf(row: AnyRow | undefined, value: unknown, catalog: Exte
     const found = (Array.isArray(value) ? value : [value]) as readonly (Message | null)[];
     const isOther = found.some((each) => each !== null && !row.only.includes(String(extensionIn(each, catalog))));
     return isOther ? { what: 'field', reason: row.otherwise } : undefined;
+  }
+  if ('data' in row) {
+    const isKnown = row.data.includes(messageNameOf(String((value as Message)['@type'])));
+    return isKnown ? undefined : { what: 'field', reason: `it must be ${alternatives(row.data)}` };
   }
   if ('onlyEmpty' in row) {
     return Object.keys(value as Message).length === 0 ? undefined : { what: 'field', reason: row.onlyEmpty };

@@ -14,6 +14,7 @@ import type { Messages } from '../generated/api.js';
  * - onlyExtension(name, otherwise): implemented for that extension; other extensions are refused, with an alternative
  * - onlyFalse(otherwise): implemented for false, the default; true is refused, with an alternative
  * - onlyEmpty(otherwise): implemented for a message without fields; others are refused, with an alternative
+ * - dataOf(...names), for a google.protobuf.Any: implemented for messages that are data, not the configuration of an extension
  * - refused(reason): refused, with the reason
  * - accepted(note): accepted because it cannot change behaviour; the note says why
  */
@@ -22,6 +23,7 @@ export type FieldRow<V> =
   | Accepted
   | OnlyExtension
   | OnlyEmpty
+  | DataOf
   | ([V] extends [boolean] ? OnlyFalse : never)
   | (IsEnum<Element<V>> extends true ? ByValue<Element<V> & string> | EveryValue : true);
 
@@ -42,6 +44,11 @@ export interface OnlyExtension {
 
 export interface OnlyEmpty {
   readonly onlyEmpty: string;
+}
+
+export interface DataOf {
+  /** Full names of the messages. */
+  readonly data: readonly string[];
 }
 
 export interface OnlyFalse {
@@ -95,6 +102,10 @@ export function onlyExtension(only: string | readonly string[], otherwise: strin
 
 export function onlyEmpty(otherwise: string): OnlyEmpty {
   return { onlyEmpty: otherwise };
+}
+
+export function dataOf(...data: readonly string[]): DataOf {
+  return { data };
 }
 
 export function onlyFalse(otherwise: string): OnlyFalse {
