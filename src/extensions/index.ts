@@ -46,6 +46,7 @@ import { script } from './filters/http/script/index.js';
 import { setFilterState } from './filters/http/set-filter-state/index.js';
 import { setMetadata } from './filters/http/set-metadata/index.js';
 import { tap } from './filters/http/tap/index.js';
+import { wasm } from './filters/http/wasm/index.js';
 import { httpInspector } from './filters/listener/http-inspector/index.js';
 import { originalDst } from './filters/listener/original-dst/index.js';
 import { proxyProtocol } from './filters/listener/proxy-protocol/index.js';
@@ -135,6 +136,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   setFilterState,
   setMetadata,
   tap,
+  wasm,
   httpInspector,
   originalDst,
   proxyProtocol,

@@ -8,7 +8,6 @@ export const SUBSTITUTES: Readonly<Record<string, string>> = {
   'access_loggers.fluentd': AGENTS_SEND,
   'filters.http.dynamic_modules': WRITE_ONE,
   'filters.http.gzip': 'envoy.filters.http.compressor compresses responses',
-  'filters.http.wasm': WRITE_ONE,
 };
 
 /** Returns `: a hint` for the extension of a message or canonical name; empty if there is none. */

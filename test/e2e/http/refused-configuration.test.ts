@@ -54,7 +54,11 @@ t.test('all errors are reported at once, each with its cause and position', asyn
   const route = (more: Config) => managerOf([{ match: { prefix: '/' }, ...more }]);
   const cases: [string, Config, RegExp][] = [
     ['an unknown field', manager({ stat_prefx: 'a' }), /stat_prefx.*stat_prefix/],
-    ['an unknown extension', manager({ http_filters: [filter('wasm', 'wasm.v3.Wasm')] }), /http_filters\[0\]/],
+    [
+      'an unknown extension',
+      manager({ http_filters: [filter('modules', 'dynamic_modules.v3.DynamicModuleFilter')] }),
+      /http_filters\[0\]/,
+    ],
     ['an unknown cluster', managerOf([routeTo({ prefix: '/' }, 'hots')]), /unknown cluster 'hots'.*host/],
     [
       'a reference to a missing regex group',

@@ -14,7 +14,7 @@ import {
 import { runBaton } from '../../process/command-line/run.js';
 import { answering, managerOf, startProxy } from '../proxy.js';
 
-const WASM = { '@type': 'type.googleapis.com/envoy.extensions.filters.http.wasm.v3.Wasm' };
+const MODULES = { '@type': 'type.googleapis.com/envoy.extensions.filters.http.dynamic_modules.v3.DynamicModuleFilter' };
 const TYPED_STRUCT = 'type.googleapis.com/xds.type.v3.TypedStruct';
 const FOREIGN = { '@type': TYPED_STRUCT, type_url: 'type.googleapis.com/foo.Bar', value: { a: 1 } };
 const WRAPPER = 'type.googleapis.com/envoy.config.route.v3.FilterConfig';
@@ -27,10 +27,10 @@ const manager = (filters: Config[], route: Config = {}): Config =>
 
 t.test('optional filters that this build does not have are left out, with a warning and a count', async (t) => {
   const missing = [
-    optional('script', { typed_config: WASM }),
+    optional('script', { typed_config: MODULES }),
     optional('own', { typed_config: FOREIGN }),
-    optional('envoy.filters.http.wasm'),
-    optional('off', { typed_config: WASM, disabled: true }),
+    optional('envoy.extensions.filters.http.dynamic_modules'),
+    optional('off', { typed_config: MODULES, disabled: true }),
   ];
   const ofRoute = {
     own: { '@type': WRAPPER, is_optional: true, config: FOREIGN },
@@ -46,7 +46,7 @@ t.test('optional filters that this build does not have are left out, with a warn
   t.match(await get('/'), { status: 200, body: 'served' });
   t.equal((await get('/', { method: 'POST', body: 'long' })).status, 413, 'a filter that it has runs');
   t.equal(await baton.stat(LEFT_OUT), 4);
-  for (const name of ['script', 'own', 'envoy.filters.http.wasm', 'off'])
+  for (const name of ['script', 'own', 'envoy.extensions.filters.http.dynamic_modules', 'off'])
     t.match(baton.stderr, new RegExp(`warning.*Didn't find a registered implementation for '${name}'`));
   t.match(baton.stderr, /it is optional and left out: requests pass without it/);
   const { body } = await baton.admin('/config_dump');
@@ -70,7 +70,7 @@ t.test('an optional filter that this build has must be valid', async (t) => {
 });
 
 t.test('a chain must not end with a filter that is left out', async (t) => {
-  const http_filters = [optional('script', { typed_config: WASM })];
+  const http_filters = [optional('script', { typed_config: MODULES })];
   const listener = httpListener('main', 0, { ...managerOf([answering({ prefix: '/' }, 'x')]), http_filters });
   const config = bootstrap({ listeners: [listener], clusters: [] });
   const { code, stderr } = await runBaton(t, { config, args: ['--mode', 'validate'] });
@@ -82,7 +82,7 @@ t.test('a listener of a management server with such a filter is acknowledged', a
   const plane = await startControlPlane(t);
   const port = await freePort();
   plane.set('cluster', []);
-  plane.set('listener', [httpListener('front', port, manager([optional('script', { typed_config: WASM })]))]);
+  plane.set('listener', [httpListener('front', port, manager([optional('script', { typed_config: MODULES })]))]);
   const baton = await startBaton(t, {
     args: ['-l', 'warning'],
     config: bootstrap({ listeners: [], clusters: [plane.cluster()], extra: plane.ads('delta') }),
