@@ -258,6 +258,11 @@ export interface PrimaryFilterContext {
   readonly scripts: PrimaryScripts;
   readonly secrets: PrimarySecrets;
   /**
+   * Called when code of users will run on the workers: from now on a worker that it blocks is replaced, unless the bootstrap's
+   * kill_timeout is 0.
+   */
+  guardWorkers(): void;
+  /**
    * Keeps the listener warming until ready() of the result is called. `name` is shown by /init_dump. `isLocal`: only files of
    * this machine are needed, so that this takes a moment.
    */

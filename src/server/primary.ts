@@ -129,6 +129,13 @@ export class Primary {
     this.ports = new PrimaryPorts(concurrency, (message) => this.workers.broadcast(message));
   }
 
+  /** Replaces workers that the code of users blocks, unless the bootstrap's kill_timeout is 0. */
+  guardWorkers(bootstrap: Bootstrap): void {
+    const killMs = workerKillMs(bootstrap, true);
+    if (killMs === undefined) return;
+    this.watchdog.guard({ killMs, replace: (worker) => void replaceStuck(this.workers.thread(worker), killMs) });
+  }
+
   /** Releases the dead worker's share of all shared numbers. */
   #workerDied(index: number): void {
     this.ports.workerDied(index);

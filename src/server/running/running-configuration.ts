@@ -137,6 +137,7 @@ export class RunningConfiguration {
     this.#parts = new FilterParts(extensions, ports, serveEndpoint, {
       ...{ routes, filterConfigs, secrets: this.#filterSecrets },
       scripts: this.scripts,
+      guardWorkers: () => primary.guardWorkers(bootstrap),
     });
     this.listeners = new ListenerSet(primary, this.#parts, draining, publish);
     this.#drainingClusters = new DrainingClusters(this.clusters, this.listeners.draining, (names) => {

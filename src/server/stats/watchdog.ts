@@ -24,7 +24,7 @@ export class Watchdog {
   readonly #main: SilenceCounter;
   readonly #workers: readonly SilenceCounter[];
   readonly #mainEveryMs: number;
-  readonly #stuck: StuckDetector | undefined;
+  #stuck: StuckDetector | undefined;
   #timer: NodeJS.Timeout | undefined;
   #checkedMs = 0;
 
@@ -54,6 +54,13 @@ export class Watchdog {
       { length: workers },
       (_, index) => new SilenceCounter(worker, [all, scope(`server.worker_${index}.`)]),
     );
+  }
+
+  /** Replaces stuck workers from now on, if none are replaced yet. */
+  guard({ killMs, replace }: { readonly killMs: number; readonly replace: (worker: number) => void }): void {
+    // A worker that is well writes the time at least once in between.
+    const checks = Math.ceil(Math.max(killMs, 3 * this.heartbeat.everyMs) / this.#mainEveryMs);
+    this.#stuck ??= new StuckDetector(this.#workers.length, checks, replace);
   }
 
   start(): void {

@@ -87,6 +87,7 @@ function start() {
       filterConfigs: set,
       scripts: { use: unused },
       secrets: { problem: unused, use: unused },
+      guardWorkers() {},
     };
     const part = set.attach({ filter, chain, context });
     const seen: unknown[] = [];

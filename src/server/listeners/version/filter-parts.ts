@@ -19,7 +19,7 @@ export class FilterParts {
     extensions: ExtensionRegistry,
     ports: PrimaryPorts,
     serve: (endpoint: PostEndpoint) => () => void,
-    running: Pick<PrimaryFilterContext, 'routes' | 'filterConfigs' | 'scripts' | 'secrets'>,
+    running: Pick<PrimaryFilterContext, 'routes' | 'filterConfigs' | 'scripts' | 'secrets' | 'guardWorkers'>,
   ) {
     this.#context = { extensions, serve, checkMessage, port: (name) => ports.port(name), ...running };
   }

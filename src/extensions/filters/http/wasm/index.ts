@@ -20,6 +20,10 @@ export const wasm: HttpFilterExtension<Wasm> = {
   implemented: { [WASM]: { config: true }, ...PLUGIN_FIELDS },
   validate: (config, report) => checkPlugin((config as Wasm).config, report),
   scopes: ({ config }) => wasmScopes(config?.name ?? ''),
+  createOnPrimary(_config, context) {
+    context.guardWorkers();
+    return { close() {} };
+  },
   createOnWorker: ({ config }, context, { bufferLimit }) =>
     new WasmChain(usePlugin(readPlugin(config!, 'config'), context), { memory: context.memory, bufferLimit }, context),
 };
