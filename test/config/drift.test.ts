@@ -14,7 +14,6 @@ import { ROUTE_TEST_FIELDS } from '../../src/server/route-tests/fields.js';
 
 /** Fields that are implemented without being read, with the reason. */
 const NOT_READ: { readonly [field: string]: string } = {
-  'envoy.config.core.v3.SocketOption.description': 'it is for people',
   'envoy.config.core.v3.ApiConfigSource.transport_api_version': 'there is only one version',
   'envoy.config.metrics.v3.MetricsServiceConfig.transport_api_version': 'there is only one version',
   'envoy.extensions.filters.http.ext_authz.v3.ExtAuthz.transport_api_version': 'there is only one version',
@@ -26,7 +25,6 @@ const NOT_READ: { readonly [field: string]: string } = {
   'envoy.config.bootstrap.v3.Bootstrap.default_regex_engine': 'there is only one engine',
   'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.upstream_connect_mode':
     'the only accepted value is the default behaviour',
-  'envoy.config.core.v3.Node.dynamic_parameters': 'the node is sent to management servers unchanged',
 };
 
 const PROCESSOR = 'part of messages of external processors';
