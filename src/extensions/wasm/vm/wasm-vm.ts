@@ -62,8 +62,7 @@ export class WasmVm<C extends VmContext = VmContext> {
   #effective = 0;
   #depth = 0;
   #nextId = 1;
-  /** Functions that are allowed now; undefined: all. */
-  #only: ReadonlySet<string> | undefined;
+  #isStarting = true;
 
   /** Instantiates and initializes the module. Throws an Error whose message is Envoy's. */
   constructor(
@@ -77,12 +76,11 @@ export class WasmVm<C extends VmContext = VmContext> {
     this.first = createFirst(this);
     this.#current = this.first;
     this.contexts.set(0, this.first);
-    this.#only = START_FUNCTIONS;
     this.#exports = this.#instantiate(functions).exports;
     const memory = this.#exports['memory'] as WasmMemory | undefined;
     this.memory = new VmMemory(memory ?? { buffer: new ArrayBuffer(0) }, (length) => this.#allocate(length));
     this.#start();
-    this.#only = undefined;
+    this.#isStarting = false;
     if (this.failure !== undefined) throw new Error(this.failure);
   }
 
@@ -205,9 +203,10 @@ export class WasmVm<C extends VmContext = VmContext> {
       };
     }
     const bound = call.bind(undefined, this) as WasmFunction;
-    if (START_FUNCTIONS.has(name)) return bound;
+    // As in Envoy, a module that is initialized can only use its runtime's functions and the log.
+    if (!name.startsWith('proxy_') || name === 'proxy_log') return bound;
     return (...values) => {
-      if (this.#only !== undefined) throw new Error('restricted_callback');
+      if (this.#isStarting) throw new Error('restricted_callback');
       return bound(...values);
     };
   }
@@ -229,20 +228,6 @@ const ALWAYS_ALLOWED: ReadonlySet<string> = new Set(['pthread_equal', 'emscripte
 /** What a restricted function returns. */
 const RESTRICTED = 10;
 const RESTRICTED_BY_WASI = 76;
-
-/** What modules may call while they are initialized, as in Envoy. */
-const START_FUNCTIONS: ReadonlySet<string> = new Set([
-  'proxy_log',
-  'fd_write',
-  'args_sizes_get',
-  'args_get',
-  'environ_sizes_get',
-  'environ_get',
-  'fd_prestat_get',
-  'fd_prestat_dir_name',
-  'clock_time_get',
-  'random_get',
-]);
 
 /** Returns an error as V8 prints it: `RuntimeError: unreachable`. */
 function errorText(error: unknown): string {
