@@ -45,12 +45,13 @@ function constantOf(constant: Constant | ExprConstant): CelValue {
   if (constant.double_value !== undefined) return Number(constant.double_value);
   if (constant.string_value !== undefined) return byteText(constant.string_value);
   if (constant.bytes_value !== undefined) return new Uint8Array(Buffer.from(constant.bytes_value, 'base64'));
+  if (constant.null_value !== undefined) return null;
   const time =
     constant.duration_value !== undefined
       ? parseDuration(String(constant.duration_value))
       : constant.timestamp_value !== undefined
         ? parseTimestamp(String(constant.timestamp_value))
-        : null;
-  if (time === undefined) throw invalid('the expression has an invalid time');
+        : undefined;
+  if (time === undefined) throw invalid('the expression has a constant without a valid value');
   return time;
 }

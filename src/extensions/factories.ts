@@ -139,6 +139,7 @@ export interface PrimaryLogContext {
 /** An extension without code: a configuration may name it. named.ts gives the reason for each. */
 export interface NamedExtension extends Extension {
   readonly category:
+    | 'envoy.access_loggers.extension_filters'
     | 'envoy.bootstrap'
     | 'envoy.clusters'
     | 'envoy.filters.http.upstream'
@@ -158,6 +159,7 @@ export interface NamedExtension extends Extension {
     | 'envoy.path.match'
     | 'envoy.path.rewrite'
     | 'envoy.network.dns_resolver'
+    | 'envoy.rate_limit_descriptors'
     | 'envoy.regex_engines'
     | 'envoy.request_id'
     | 'envoy.overload_actions'

@@ -2,7 +2,7 @@
 // reads their configuration.
 
 import { AGGREGATE, CLUSTER_TYPES, DNS_CLUSTER, FORWARD_PROXY } from '../config/fields/discovery.js';
-import { CARES, PRESERVE_CASE, RESOLVER, RESOLVERS } from '../config/implemented/common.js';
+import { CARES, CEL_FORMATTER, PRESERVE_CASE, RESOLVER, RESOLVERS } from '../config/implemented/common.js';
 import {
   accepted,
   byValue,
@@ -39,6 +39,34 @@ export const NAMED: readonly NamedExtension[] = [
     name: 'envoy.formatter.metadata',
     typeUrls: ['type.googleapis.com/envoy.extensions.formatter.metadata.v3.Metadata'],
     implemented: { 'envoy.extensions.formatter.metadata.v3.Metadata': {} },
+  },
+  {
+    category: 'envoy.formatter',
+    name: CEL_FORMATTER,
+    typeUrls: ['type.googleapis.com/envoy.extensions.formatter.cel.v3.Cel'],
+    implemented: { 'envoy.extensions.formatter.cel.v3.Cel': obeyed('cel_config') },
+  },
+  // Compiled by http/log-filters and http/routing/actions.
+  {
+    category: 'envoy.access_loggers.extension_filters',
+    name: 'envoy.access_loggers.extension_filters.cel',
+    typeUrls: ['type.googleapis.com/envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter'],
+    implemented: {
+      'envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter': obeyed('expression', 'cel_config'),
+    },
+  },
+  {
+    category: 'envoy.rate_limit_descriptors',
+    name: 'envoy.rate_limit_descriptors.expr',
+    typeUrls: ['type.googleapis.com/envoy.extensions.rate_limit_descriptors.expr.v3.Descriptor'],
+    implemented: {
+      'envoy.extensions.rate_limit_descriptors.expr.v3.Descriptor': obeyed(
+        'descriptor_key',
+        'skip_if_error',
+        'text',
+        'parsed',
+      ),
+    },
   },
   {
     category: 'envoy.formatter',
@@ -328,6 +356,8 @@ function matcherParts(): NamedExtension[] {
     part(http, 'envoy.matching.inputs.filter_state', `${network}.FilterStateInput`, {
       'envoy.extensions.matching.common_inputs.network.v3.FilterStateInput': obeyed('key', 'field'),
     }),
+    part(http, 'envoy.matching.inputs.cel_data_input', 'xds.type.matcher.v3.HttpAttributesCelMatchInput'),
+    part('envoy.matching.input_matchers', 'envoy.matching.matchers.cel_matcher', 'xds.type.matcher.v3.CelMatcher'),
     part(http, 'envoy.matching.inputs.uri_san', `${ssl}.UriSanInput`),
     part(http, 'envoy.matching.inputs.dns_san', `${ssl}.DnsSanInput`),
     part(http, 'envoy.matching.inputs.subject', `${ssl}.SubjectInput`),

@@ -7,8 +7,8 @@ import { nodeMessage } from './messages.js';
 let node: CelMessage = nodeMessage({});
 
 /** Sets the node of this thread, once at its start. */
-export function setLocalNode(description: Node): void {
-  node = nodeMessage(description);
+export function setLocalNode(own: Node): void {
+  node = nodeMessage(own);
 }
 
 export function localNode(): CelMessage {

@@ -6,8 +6,7 @@ import { expressionOfMessage } from '../../cel/from-message.js';
 import { functionsOf } from '../../cel/functions/functions.js';
 import { parseExpression } from '../../cel/parse.js';
 import type { CelExpression, CelExpressionConfig, ExprExpr } from '../../config/generated/api.js';
-import { noHeaderNeeds } from '../formats/format.js';
-import type { HeaderNeeds } from '../operators/operator.js';
+import { type HeaderNeeds, noHeaderNeeds } from '../operators/operator.js';
 import type { StreamInfo } from '../stream/stream-info.js';
 import { compileStreamExpression } from './attributes.js';
 

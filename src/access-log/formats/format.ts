@@ -1,13 +1,16 @@
 // Format strings with %OPERATORS%, compiled once: for text logs, header values, and strings in JSON logs.
 
 import { Mistakes, messageOf } from '../../common/errors/errors.js';
+import type { CelExpressionConfig } from '../../config/generated/api.js';
 import { LogBuffer } from '../log-buffer.js';
 import { FormatError } from '../operators/format-error.js';
-import { type HeaderNeeds, Literal, type Operator } from '../operators/operator.js';
+import { type HeaderNeeds, Literal, noHeaderNeeds, type Operator } from '../operators/operator.js';
 import { createOperator } from '../operators/operators.js';
 import type { ReplyBody } from '../operators/reply-body-operator.js';
 import type { StreamInfo } from '../stream/stream-info.js';
 import { TextTemplate } from './text-template.js';
+
+export { noHeaderNeeds } from '../operators/operator.js';
 
 export interface FormatOptions {
   /** Writes nothing instead of `-` for a missing value. */
@@ -16,6 +19,8 @@ export interface FormatOptions {
   isInHeader?: boolean;
   /** Set if the output is the body of a local reply with this text. */
   replyBody?: ReplyBody | undefined;
+  /** Functions of %CEL()% and %TYPED_CEL()%. */
+  cel?: CelExpressionConfig | undefined;
 }
 
 /** The default format of access logs. */
@@ -34,7 +39,7 @@ export function compileFormat(format: string, options: FormatOptions = {}): Form
 
 /** Returns the parts of a format string, with literal text as Literal. Throws as compileFormat() does. */
 export function parseOperators(format: string, needs: HeaderNeeds, options: FormatOptions = {}): Operator[] {
-  const { isInHeader = false, replyBody } = options;
+  const { cel, isInHeader = false, replyBody } = options;
   const operators: Operator[] = [];
   const mistakes: FormatError[] = [];
   let literal = '';
@@ -52,8 +57,7 @@ export function parseOperators(format: string, needs: HeaderNeeds, options: Form
       at = percent + 2;
       continue;
     }
-    CALL.lastIndex = percent;
-    const match = CALL.exec(format);
+    const match = callAt(format, percent);
     if (match === null) {
       mistakes.push(new FormatError(NO_OPERATOR, format, percent));
       break;
@@ -62,7 +66,7 @@ export function parseOperators(format: string, needs: HeaderNeeds, options: Form
     const [all, name, parameter, length] = match;
     try {
       const maxLength = length === undefined ? undefined : Number(length);
-      operators.push(createOperator({ name: name!, parameter, maxLength, isInHeader, replyBody }, needs));
+      operators.push(createOperator({ name: name!, parameter, maxLength, isInHeader, replyBody, cel }, needs));
     } catch (error) {
       mistakes.push(new FormatError(messageOf(error), format, percent));
     }
@@ -103,13 +107,15 @@ export class Format {
   }
 }
 
-/** Returns an empty set of needs. */
-export function noHeaderNeeds(): HeaderNeeds {
-  return { request: new Set(), response: new Set(), trailers: new Set() };
-}
-
 const scratch = new LogBuffer(1024);
 
+function callAt(format: string, percent: number): RegExpExecArray | null {
+  CEL_CALL.lastIndex = CALL.lastIndex = percent;
+  return CEL_CALL.exec(format) ?? CALL.exec(format);
+}
+
+/** An expression may hold brackets: it ends before the first `)%`, or `):` with a length. */
+const CEL_CALL = /%((?:TYPED_)?CEL)\((.*?)\)(?::([0-9]{1,9}))?%/suy;
 /** %NAME%, %NAME(parameter)%, %NAME(parameter):length%. */
 const CALL = /%([A-Z][A-Z0-9_]*)(?:\(([^)]*)\))?(?::([0-9]{1,9}))?%/uy;
 const NO_OPERATOR =

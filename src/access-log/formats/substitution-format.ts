@@ -2,7 +2,8 @@
 
 import { BatonError, buildEach } from '../../common/errors/errors.js';
 import { readDataSource } from '../../config/fields/data-source.js';
-import type { SubstitutionFormatString } from '../../config/generated/api.js';
+import type { CelExpressionConfig, SubstitutionFormatString } from '../../config/generated/api.js';
+import { unpack } from '../../config/schema/any.js';
 import { atPlace } from '../operators/format-error.js';
 import type { ReplyBody } from '../operators/reply-body-operator.js';
 import { compileFormat, DEFAULT_FORMAT, type Format } from './format.js';
@@ -18,7 +19,7 @@ export function compileSubstitutionFormat(config: SubstitutionFormatString | und
 }
 
 function compileParts(config: SubstitutionFormatString | undefined, replyBody: ReplyBody | undefined): Format {
-  const options = { omitEmptyValues: config?.omit_empty_values === true, replyBody };
+  const options = { omitEmptyValues: config?.omit_empty_values === true, replyBody, cel: celConfig(config) };
   if (config?.json_format !== undefined)
     return compileJsonFormat(config.json_format, { ...options, where: ['json_format'] });
   const { text_format_source: source, text_format: text = DEFAULT_FORMAT } = config ?? {};
@@ -27,6 +28,14 @@ function compileParts(config: SubstitutionFormatString | undefined, replyBody: R
   return atPlace(`text_format_source${place === undefined ? '' : `.${place}`}`, () =>
     compileFormat(readDataSource(source).toString(), options),
   );
+}
+
+/** The settings of %CEL()% in the last of its extensions. */
+function celConfig(config: SubstitutionFormatString | undefined): CelExpressionConfig | undefined {
+  const cels = (config?.formatters ?? []).map((each) =>
+    unpack(each?.typed_config, 'envoy.extensions.formatter.cel.v3.Cel'),
+  );
+  return cels.findLast((cel) => cel !== undefined)?.cel_config;
 }
 
 const SOURCES = ['inline_string', 'inline_bytes', 'filename', 'environment_variable'] as const;

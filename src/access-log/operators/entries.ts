@@ -2,10 +2,12 @@
 
 import { randomUUID } from 'node:crypto';
 import { isFieldName } from '../../common/text/header-names.js';
+import type { CelExpressionConfig } from '../../config/generated/api.js';
 import type { LogBuffer } from '../log-buffer.js';
 import { type CloseType, Protocol, type StreamInfo } from '../stream/stream-info.js';
 import { AddressOperator } from './address-operator.js';
 import { HeadersBytesOperator } from './bytes-operators.js';
+import { celOperator } from './cel-operator.js';
 import { filterStateOperator } from './filter-state-operator.js';
 import { operatorError } from './format-error.js';
 import { HeaderOperator, type HeadName } from './header-operator.js';
@@ -25,6 +27,8 @@ export interface OperatorCall {
   isInHeader: boolean;
   /** Set in a format of local replies: their text. */
   replyBody?: ReplyBody | undefined;
+  /** Functions of %CEL()% and %TYPED_CEL()%. */
+  cel?: CelExpressionConfig | undefined;
 }
 
 /** An operator of the table. */
@@ -107,6 +111,12 @@ export function withParameter(parameter: Entry['parameter'], length: boolean, cr
 
 export function metadata(type: string, length: boolean): Entry {
   return withParameter('required', length, ({ parameter, maxLength }) => metadataOfType(type, parameter!, maxLength));
+}
+
+export function expression(isTyped: boolean): Entry {
+  return withParameter('required', true, ({ cel, maxLength, name, parameter }, needs) =>
+    celOperator({ name, parameter: parameter!, maxLength }, isTyped, cel, needs),
+  );
 }
 
 export function filterState(isUpstream: boolean): Entry {

@@ -42,6 +42,17 @@ export interface HeaderNeeds {
   wireBytes?: boolean;
 }
 
+/** Returns an empty set of needs. */
+export function noHeaderNeeds(): HeaderNeeds {
+  return { request: new Set(), response: new Set(), trailers: new Set() };
+}
+
+/** Adds `more` to `needs`. */
+export function addNeedsTo(needs: HeaderNeeds, more: HeaderNeeds): void {
+  for (const head of ['request', 'response', 'trailers'] as const) for (const name of more[head]) needs[head].add(name);
+  if (more.wireBytes === true) needs.wireBytes = true;
+}
+
 /** A constant text. */
 export class Literal implements Operator {
   readonly isNumber = false;

@@ -15,6 +15,7 @@ import {
   type Entry,
   endpointId,
   environment,
+  expression,
   FlagsOperator,
   filterState,
   header,
@@ -198,6 +199,8 @@ const OPERATORS: ReadonlyMap<string, Entry> = new Map<string, Entry>([
   ['DYNAMIC_METADATA', metadata('DYNAMIC', true)],
   ['CLUSTER_METADATA', metadata('CLUSTER', true)],
   ['UPSTREAM_METADATA', metadata('UPSTREAM_HOST', false)],
+  ['CEL', expression(false)],
+  ['TYPED_CEL', expression(true)],
   ['FILTER_STATE', filterState(false)],
   ['UPSTREAM_FILTER_STATE', filterState(true)],
   // No filter of this build sets flags.

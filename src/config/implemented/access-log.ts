@@ -1,6 +1,6 @@
 // Implemented fields of access loggers and their formats.
 
-import { FORMATTERS, ONLY_FORMATTERS } from './common.js';
+import { CEL_FORMATTER, FORMATTERS, ONLY_FORMATTERS } from './common.js';
 import { ALL, accepted, byValue, type ImplementedTable, obeyed, onlyExtension, refused } from './table.js';
 
 export const ACCESS_LOG: ImplementedTable = {
@@ -22,8 +22,12 @@ export const ACCESS_LOG: ImplementedTable = {
     log_type_filter: true,
     traceable_filter: true,
     metadata_filter: refused('filters of logs read no dynamic metadata: header_filter matches headers'),
-    extension_filter: refused('there is no such extension; and_filter and or_filter combine the other filters'),
+    extension_filter: onlyExtension(
+      'envoy.access_loggers.extension_filters.cel',
+      'only expressions are implemented; and_filter and or_filter combine the other filters',
+    ),
   },
+  'envoy.config.accesslog.v3.ExtensionFilter': obeyed('name', 'typed_config'),
   'envoy.config.accesslog.v3.StatusCodeFilter': obeyed('comparison'),
   'envoy.config.accesslog.v3.DurationFilter': obeyed('comparison'),
   'envoy.config.accesslog.v3.ComparisonFilter': {
@@ -116,7 +120,7 @@ export const ACCESS_LOG: ImplementedTable = {
     omit_empty_values: true,
     content_type: true,
     json_format_options: accepted('its only field has no effect'),
-    formatters: onlyExtension(FORMATTERS, ONLY_FORMATTERS),
+    formatters: onlyExtension([...FORMATTERS, CEL_FORMATTER], ONLY_FORMATTERS),
   },
   'envoy.config.core.v3.JsonFormatOptions': { sort_properties: accepted('properties are sorted in any case') },
 };

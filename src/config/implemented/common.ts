@@ -17,8 +17,10 @@ export const RESOLVER = 'set typed_dns_resolver_config with envoy.network.dns_re
 
 /** The extensions of `formatters`: their operators are built-in ones. */
 export const FORMATTERS = ['envoy.formatter.metadata', 'envoy.formatter.req_without_query'];
+/** The one with settings. Where formats are single texts, its operators have the functions that are always available. */
+export const CEL_FORMATTER = 'envoy.formatter.cel';
 export const ONLY_FORMATTERS =
-  'only the built-in operators of formats, %METADATA% and %REQ_WITHOUT_QUERY% are implemented';
+  'the built-in operators of formats, %METADATA%, %REQ_WITHOUT_QUERY% and %CEL% are available; settings of %CEL% in a log_format or body_format only';
 
 /** The only extension of `stateful_formatter`. */
 export const PRESERVE_CASE = 'envoy.http.stateful_header_formatters.preserve_case';
@@ -85,6 +87,11 @@ export const COMMON: ImplementedTable = {
   'envoy.config.core.v3.RuntimeFeatureFlag': { default_value: true, runtime_key: true },
   'envoy.config.core.v3.RuntimeFractionalPercent': obeyed('default_value', 'runtime_key'),
   'envoy.config.core.v3.RuntimeDouble': obeyed('default_value', 'runtime_key'),
+  'envoy.config.core.v3.CelExpressionConfig': obeyed(
+    'enable_string_conversion',
+    'enable_string_concat',
+    'enable_string_functions',
+  ),
   'envoy.config.core.v3.RuntimeUInt32': obeyed('default_value', 'runtime_key'),
   'envoy.type.v3.FractionalPercent': {
     numerator: true,

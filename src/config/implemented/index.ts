@@ -6,6 +6,7 @@ import { CLUSTER } from './cluster.js';
 import { COMMON } from './common.js';
 import { CONFIG_SOURCE } from './config-source.js';
 import { DNS_CACHE } from './dns-cache.js';
+import { EXPRESSIONS } from './expressions.js';
 import { HTTP } from './http.js';
 import { LISTENER } from './listener.js';
 import { ROUTE } from './route.js';
@@ -28,6 +29,7 @@ import {
 /** The fields that the rooms of this build implement. Extensions add their own rows in the catalog. */
 export const IMPLEMENTED: ImplementedTable = {
   ...COMMON,
+  ...EXPRESSIONS,
   ...BOOTSTRAP,
   ...CONFIG_SOURCE,
   ...LISTENER,

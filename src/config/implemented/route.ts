@@ -246,7 +246,7 @@ export const ROUTE: ImplementedTable = {
       'query_parameter_value_match',
       'remote_address_match',
     ),
-    extension: refused('expressions are not evaluated: use request_headers, query_parameters or metadata'),
+    extension: onlyExtension('envoy.rate_limit_descriptors.expr', 'only expressions are implemented'),
   },
   'envoy.config.route.v3.RateLimit.Action.SourceCluster': {},
   'envoy.config.route.v3.RateLimit.Action.DestinationCluster': {},

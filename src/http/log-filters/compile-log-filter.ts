@@ -4,13 +4,17 @@ import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import { BatonError, buildEach } from '../../common/errors/errors.js';
 import { Random } from '../../common/random.js';
 import type { AccessLogFilter, AccessLogType, LogTypeFilter } from '../../config/generated/api.js';
+import { unpack } from '../../config/schema/any.js';
 import { Runtime } from '../../runtime/runtime.js';
+import { ExpressionFilter } from './expression-filter.js';
 import { GrpcStatusFilter } from './grpc-status-filter.js';
 import { HeaderFilter } from './header-filter.js';
 import { type LogFilter, type LogFilterContext, NO_NEEDS, needsOfAll } from './log-filter.js';
 import { DurationFilter, StatusCodeFilter } from './number-filters.js';
 import { ResponseFlagFilter } from './response-flag-filter.js';
 import { SamplingFilter } from './sampling-filter.js';
+
+const EXPRESSION = 'envoy.extensions.access_loggers.filters.cel.v3.ExpressionFilter';
 
 /** Context for callers that only validate a filter. */
 export const CHECKING: LogFilterContext = { runtime: new Runtime(), random: new Random(0), recordType: 'NotSet' };
@@ -31,6 +35,8 @@ export function compileLogFilter(config: AccessLogFilter, where: string, context
   if (config.response_flag_filter !== undefined) return new ResponseFlagFilter(config.response_flag_filter);
   if (config.grpc_status_filter !== undefined) return new GrpcStatusFilter(config.grpc_status_filter);
   if (config.log_type_filter !== undefined) return typeFilter(config.log_type_filter, context.recordType);
+  const expression = unpack(config.extension_filter?.typed_config, EXPRESSION);
+  if (expression !== undefined) return new ExpressionFilter(expression, `${where}.extension_filter.typed_config`);
   throw new BatonError('CONFIG_INVALID', 'an access log filter needs a condition', { where });
 }
 

@@ -212,7 +212,8 @@ t.test('invalid parameters are refused', async (t) => {
     ['COALESCE({"operators":["NOPE"]})', /unknown operator %NOPE%/],
     ['COALESCE({"operators":["REQ"]})', /%REQ% needs a parameter/],
     ['COALESCE({"operators":[{"command":"COALESCE","param":"{}"}]})', /is %COALESCE% again/],
-    ['CEL(request.path)', /%CEL% is not implemented in Baton/],
+    ['CEL(request.path ==)', /operator %CEL%: not an expression: Unexpected token: EOF \(at character 16\)/],
+    ['TYPED_CEL(nope())', /there is no function nope\(\)/],
   ];
   for (const [operator, message] of cases) t.throws(() => compileFormat(`%${operator}%`), { message }, operator);
 });

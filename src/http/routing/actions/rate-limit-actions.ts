@@ -1,10 +1,18 @@
 // The actions of rate_limits: each makes one entry of a descriptor, a key and a value, from a request.
 
+import {
+  expressionOfExpr,
+  expressionOfText,
+  type StreamExpression,
+} from '../../../access-log/attributes/stream-expression.js';
 import { compileFormat } from '../../../access-log/formats/format.js';
 import type { StreamInfo } from '../../../access-log/stream/stream-info.js';
+import { celText } from '../../../cel/output.js';
 import { BatonError, buildEach, messageOf } from '../../../common/errors/errors.js';
 import { byteText } from '../../../common/text/byte-text.js';
 import type {
+  Any,
+  Descriptor,
   Metadata,
   QueryParameterMatcher,
   RateLimit_Action,
@@ -73,6 +81,8 @@ export function compileAction(config: RateLimit_Action, where: string): Action {
   }
   if (config.metadata !== undefined) return metadataAction(config.metadata);
   if (config.dynamic_metadata !== undefined) return metadataAction({ ...config.dynamic_metadata, source: 'DYNAMIC' });
+  if (config.extension !== undefined)
+    return expressionAction(config.extension.typed_config!, `${where}.extension.typed_config`);
   if (config.remote_address_match !== undefined)
     return addressMatch(config.remote_address_match, `${where}.remote_address_match`);
   if (masked_remote_address !== undefined) {
@@ -126,6 +136,28 @@ function metadataAction(config: RateLimit_Action_MetaData): Action {
     const value = struct && valueAt(struct, path);
     return typeof value === 'string' && value !== '' ? byteText(value) : fallback;
   });
+}
+
+/** An entry with the value of an expression; an error counts as missing. */
+function expressionAction(any: Any, where: string): Action {
+  const { descriptor_key: key, parsed, skip_if_error: isOptional, text } = any as unknown as Descriptor;
+  const compile = text === undefined ? () => expressionOfExpr(parsed) : () => expressionOfText(text);
+  const at = `${where}.${text === undefined ? 'parsed' : 'text'}`;
+  if (text === undefined && parsed === undefined)
+    throw new BatonError('CONFIG_INVALID', 'the descriptor needs an expression', { where });
+  const { evaluate } = atExpression(at, compile);
+  return optional(key!, isOptional, ({ info }) => {
+    const value = evaluate(info);
+    return value === undefined ? undefined : celText(value);
+  });
+}
+
+function atExpression(where: string, compile: () => StreamExpression): StreamExpression {
+  try {
+    return compile();
+  } catch (error) {
+    throw new BatonError('CONFIG_INVALID', messageOf(error), { where, cause: error });
+  }
 }
 
 const SOURCES: { readonly [source: string]: (request: DescribedRequest) => MetadataSource | undefined } = {

@@ -37,6 +37,10 @@ export interface MatchInput {
   value?(matched: Matched): Json | undefined;
 }
 
+/** The input of expressions, which read the whole stream. */
+const ATTRIBUTES = 'xds.type.matcher.v3.HttpAttributesCelMatchInput';
+export const ATTRIBUTES_INPUT: MatchInput = { text: () => undefined };
+
 const NETWORK = 'envoy.extensions.matching.common_inputs.network.v3';
 const SSL = 'envoy.extensions.matching.common_inputs.ssl.v3';
 
@@ -49,6 +53,7 @@ const nonEmpty = (text: string | undefined) => (text === '' ? undefined : text);
 /** Compilers of inputs, by the full name of the input's message. */
 const INPUTS: { readonly [name: string]: (config: Any, where: string) => MatchInput } = {
   'envoy.type.matcher.v3.HttpRequestHeaderMatchInput': headerInput,
+  [ATTRIBUTES]: () => ATTRIBUTES_INPUT,
   [`${NETWORK}.DestinationIPInput`]: network((info) => nonEmpty(ipOfAddress(info.downstreamLocalAddress))),
   [`${NETWORK}.DestinationPortInput`]: network((info) => portText(info.downstreamLocalAddress)),
   [`${NETWORK}.SourceIPInput`]: network((info) => nonEmpty(ipOfAddress(info.downstreamRemoteAddress))),
@@ -63,12 +68,12 @@ const INPUTS: { readonly [name: string]: (config: Any, where: string) => MatchIn
 };
 
 /** Inputs of requests only. */
-const HTTP_ONLY = 'envoy.type.matcher.v3.HttpRequestHeaderMatchInput';
+const HTTP_ONLY = new Set(['envoy.type.matcher.v3.HttpRequestHeaderMatchInput', ATTRIBUTES]);
 
 /** Compiles an input. `isHttp`: the matcher is for requests; `where`: the input's path. Throws a BatonError for an unknown input. */
 export function compileInput(config: Any | undefined, where: string, isHttp: boolean): MatchInput {
   const name = config?.['@type'].replace(/^.*\//, '') ?? '';
-  const create = Object.hasOwn(INPUTS, name) && (isHttp || name !== HTTP_ONLY) ? INPUTS[name] : undefined;
+  const create = Object.hasOwn(INPUTS, name) && (isHttp || !HTTP_ONLY.has(name)) ? INPUTS[name] : undefined;
   if (create !== undefined) return create(config!, `${where}.typed_config`);
   throw new BatonError('CONFIG_INVALID', `'${name}' is not an input of this matcher`, {
     where: `${where}.typed_config`,

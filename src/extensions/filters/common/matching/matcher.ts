@@ -2,6 +2,8 @@
 
 import type {
   Any,
+  CelExpression,
+  CelMatcher,
   IPMatcher,
   MatcherMatcher as Matcher,
   MatcherStringMatcher,
@@ -13,14 +15,18 @@ import {
   BatonError,
   compileStringMatcher,
   compileValueMatcher,
+  expressionOfAny,
   type IpRange,
   ipRange,
   isInRange,
+  messageOf,
   parseIp,
+  type StreamExpression,
+  type StreamInfo,
   unpack,
 } from '../../../sdk.js';
 import { IpPredicate } from './ip-predicate.js';
-import { compileInput, type Matched, type MatchInput } from './matcher-inputs.js';
+import { ATTRIBUTES_INPUT, compileInput, type Matched, type MatchInput } from './matcher-inputs.js';
 
 /** Finds an action; undefined: nothing matches. */
 export interface MatchTree<A> {
@@ -115,6 +121,8 @@ function customPredicate(config: Any, input: MatchInput, where: string): Predica
   const at = `${where}.typed_config`;
   const address = unpack(config, 'envoy.extensions.matching.input_matchers.ip.v3.Ip');
   if (address !== undefined) return new IpPredicate(address, input, at);
+  const cel = unpack(config, 'xds.type.matcher.v3.CelMatcher');
+  if (cel !== undefined) return expressionPredicate(cel, input, at);
   const { invert = false, value } = config as unknown as {
     invert?: boolean;
     value: Parameters<typeof compileValueMatcher>[0];
@@ -124,6 +132,22 @@ function customPredicate(config: Any, input: MatchInput, where: string): Predica
     throw new BatonError('CONFIG_INVALID', 'the matcher of metadata needs the input of dynamic metadata', { where });
   const rule = compileValueMatcher(value, `${at}.value`);
   return { holds: (matched) => rule.matches(metadataOf(matched)) !== invert };
+}
+
+function expressionPredicate({ expr_match: config = {} }: CelMatcher, input: MatchInput, where: string): Predicate {
+  if (input !== ATTRIBUTES_INPUT)
+    throw new BatonError('CONFIG_INVALID', 'the matcher of expressions needs the input of attributes', { where });
+  const { evaluate } = compiledExpression(config, `${where}.expr_match`);
+  // The input is for requests only, whose whole stream is passed. As in Envoy, an error is not true.
+  return { holds: ({ info }) => evaluate(info as StreamInfo) === true };
+}
+
+function compiledExpression(config: CelExpression, where: string): StreamExpression {
+  try {
+    return expressionOfAny(config);
+  } catch (error) {
+    throw new BatonError('CONFIG_INVALID', messageOf(error), { where, cause: error });
+  }
 }
 
 /** xds.type.matcher.v3.StringMatcher has the fields of Envoy's own. */

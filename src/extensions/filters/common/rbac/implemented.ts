@@ -10,11 +10,11 @@ import {
   refused,
 } from '../../../sdk.js';
 
-const NO_EXPRESSIONS = 'expressions are not implemented: use permissions and principals';
 const URI_TEMPLATE = 'envoy.path.match.uri_template.uri_template_matcher';
-const ONLY_INPUTS = 'inputs of headers, addresses, certificates, metadata and filter state are implemented';
+const ONLY_INPUTS = 'inputs of headers, attributes, addresses, certificates, metadata and filter state are implemented';
 const INPUTS = [
   'envoy.matching.inputs.request_headers',
+  'envoy.matching.inputs.cel_data_input',
   'envoy.matching.inputs.destination_ip',
   'envoy.matching.inputs.destination_port',
   'envoy.matching.inputs.source_ip',
@@ -37,8 +37,9 @@ export const RULES = {
   'envoy.config.rbac.v3.Policy': {
     permissions: true,
     principals: true,
-    ...notImplemented('condition', 'checked_condition'),
-    cel_config: refused(NO_EXPRESSIONS),
+    condition: true,
+    checked_condition: true,
+    cel_config: true,
   },
   'envoy.config.rbac.v3.Permission': {
     and_rules: true,
@@ -106,7 +107,7 @@ export const RULES = {
     input: onlyExtension(INPUTS, ONLY_INPUTS),
     value_match: true,
     custom_match: onlyExtension(
-      ['envoy.matching.matchers.ip', 'envoy.matching.matchers.metadata_matcher'],
+      ['envoy.matching.matchers.ip', 'envoy.matching.matchers.metadata_matcher', 'envoy.matching.matchers.cel_matcher'],
       'use one of these, or value_match',
     ),
   },

@@ -67,8 +67,11 @@ function shadowPrefix({ shadow_rules_stat_prefix: own, stat_prefix: base = '' }:
 
 /** Reports header conditions at any depth, which Envoy refuses. A path condition is accepted and never holds for a connection. */
 function reportHeaders({ policies = {} }: RBAC = {}, where: string, report: Report): void {
-  for (const [name, { permissions, principals }] of Object.entries(policies)) {
+  for (const [name, { permissions, principals, ...expressions }] of Object.entries(policies)) {
     const path = `${where}.policies[${JSON.stringify(name)}]`;
+    for (const field of ['condition', 'checked_condition'] as const)
+      if (expressions[field] !== undefined)
+        report(`${path}.${field}`, 'expressions about connections are not implemented: use permissions and principals');
     reportIn(permissions, `${path}.permissions`, report);
     reportIn(principals, `${path}.principals`, report);
   }
