@@ -1,5 +1,5 @@
 // `npm run fuzz`: mutated traffic against a running server, TLS connections in both directions, TLS secrets of a management server,
-// first bytes of connections for listener filters, names of hosts, HTTP/2 connections to the codec, gRPC messages, JSON bodies, tokens, logins,
+// expressions, first bytes of connections for listener filters, names of hosts, HTTP/2 connections to the codec, gRPC messages, JSON bodies, tokens, logins,
 // trace contexts, redirects, the gRPC-JSON transcoder, its admin port and the sockets of its hot restart, then mutated configurations, for a
 // bounded time.
 //
@@ -11,6 +11,7 @@ import { Random } from '../src/common/random.js';
 import { fuzzAdmin } from './fuzz/admin.js';
 import { fuzzConfigurations } from './fuzz/configurations.js';
 import { fuzzDnsQueries } from './fuzz/dns-queries.js';
+import { fuzzExpressions } from './fuzz/expressions.js';
 import { fuzzFirstBytes } from './fuzz/first-bytes.js';
 import { fuzzGrpc } from './fuzz/grpc.js';
 import { fuzzHostNames } from './fuzz/host-names.js';
@@ -31,7 +32,7 @@ const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           the duration, divided equally among the targets (default 60)
   --seed=N              repeats a run (default: random)
-  --only=traffic|tls|secrets|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|logins|trace-contexts|redirects|admin|restart|configurations
+  --only=traffic|tls|secrets|expressions|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|logins|trace-contexts|redirects|admin|restart|configurations
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -49,6 +50,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
     { name: 'traffic', fuzz: fuzzTraffic },
     { name: 'tls', fuzz: fuzzTls },
     { name: 'secrets', fuzz: fuzzSecrets },
+    { name: 'expressions', fuzz: fuzzExpressions },
     { name: 'first-bytes', fuzz: fuzzFirstBytes },
     { name: 'host-names', fuzz: fuzzHostNames },
     { name: 'dns-queries', fuzz: fuzzDnsQueries },
