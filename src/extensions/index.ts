@@ -19,6 +19,7 @@ import { connectGrpcBridge } from './filters/http/connect-grpc-bridge/index.js';
 import { cors } from './filters/http/cors/index.js';
 import { credentialInjector, injectedCredentials } from './filters/http/credential-injector/index.js';
 import { csrf } from './filters/http/csrf/index.js';
+import { customResponse } from './filters/http/custom-response/index.js';
 import { decompressor } from './filters/http/decompressor/index.js';
 import { dynamicForwardProxy } from './filters/http/dynamic-forward-proxy/index.js';
 import { extAuthz } from './filters/http/ext-authz/index.js';
@@ -109,6 +110,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   credentialInjector,
   ...injectedCredentials,
   csrf,
+  customResponse,
   decompressor,
   dynamicForwardProxy,
   extAuthz,

@@ -358,6 +358,31 @@ function matcherParts(): NamedExtension[] {
     }),
     part(http, 'envoy.matching.inputs.cel_data_input', 'xds.type.matcher.v3.HttpAttributesCelMatchInput'),
     part('envoy.matching.input_matchers', 'envoy.matching.matchers.cel_matcher', 'xds.type.matcher.v3.CelMatcher'),
+    part(http, 'envoy.matching.inputs.response_headers', 'envoy.type.matcher.v3.HttpResponseHeaderMatchInput', {
+      'envoy.type.matcher.v3.HttpResponseHeaderMatchInput': obeyed('header_name'),
+    }),
+    part(http, 'envoy.matching.inputs.status_code_input', 'envoy.type.matcher.v3.HttpResponseStatusCodeMatchInput'),
+    part(
+      http,
+      'envoy.matching.inputs.status_code_class_input',
+      'envoy.type.matcher.v3.HttpResponseStatusCodeClassMatchInput',
+    ),
+    part(http, 'envoy.matching.inputs.local_reply', 'envoy.type.matcher.v3.HttpResponseLocalReplyMatchInput'),
+    part(
+      'envoy.http.custom_response',
+      'envoy.extensions.http.custom_response.local_response_policy',
+      'envoy.extensions.http.custom_response.local_response_policy.v3.LocalResponsePolicy',
+      {
+        'envoy.extensions.http.custom_response.local_response_policy.v3.LocalResponsePolicy': obeyed(
+          'body',
+          'body_format',
+          'status_code',
+          'response_headers_to_add',
+          'preserve_response_code_details',
+          'response_code_details',
+        ),
+      },
+    ),
     part(http, 'envoy.matching.inputs.uri_san', `${ssl}.UriSanInput`),
     part(http, 'envoy.matching.inputs.dns_san', `${ssl}.DnsSanInput`),
     part(http, 'envoy.matching.inputs.subject', `${ssl}.SubjectInput`),

@@ -115,6 +115,7 @@ export { grpcMessage, isGrpcRequest, isGrpcResponse } from '../http/headers/grpc
 export { BodyKind, type HeaderBlock, Method, methodOf } from '../http/headers/header-block.js';
 export { compileHeaderMutations, type HeaderMutations } from '../http/headers/header-mutations.js';
 export { isServerError } from '../http/headers/status-class.js';
+export { ReplyFormat } from '../http/local-replies/reply-format.js';
 export { findCookie } from '../http/routing/hashing/cookies.js';
 export { decodedParameter, withoutParameter } from '../http/routing/matching/decoded-query.js';
 export { compileHeaderRules, HeaderRule, matchesAll, matchesAny } from '../http/routing/matching/header-rule.js';

@@ -5,6 +5,7 @@ import type {
   DynamicMetadataInput,
   FilterStateInput,
   HttpRequestHeaderMatchInput,
+  HttpResponseHeaderMatchInput,
   Json,
 } from '../../../../config/generated/api.js';
 import {
@@ -27,6 +28,9 @@ export interface Matched {
   readonly info: Addresses;
   /** For counters of matchers. */
   readonly stats: ThreadStats | undefined;
+  /** Of matchers of responses only. */
+  readonly response?: HeaderBlock;
+  readonly isLocalReply?: boolean;
 }
 
 /** Reads one value; undefined: there is none. */
@@ -67,12 +71,37 @@ const INPUTS: { readonly [name: string]: (config: Any, where: string) => MatchIn
   [`${SSL}.SubjectInput`]: network((info) => nonEmpty(info.downstream?.security?.peer?.subject)),
 };
 
+/** Inputs of responses only. */
+const RESPONSE_INPUTS: typeof INPUTS = {
+  'envoy.type.matcher.v3.HttpResponseStatusCodeMatchInput': () => ({
+    text: ({ response }) => response && String(response.status),
+  }),
+  'envoy.type.matcher.v3.HttpResponseStatusCodeClassMatchInput': () => ({
+    text: ({ response }) => response && statusClass(response.status),
+  }),
+  'envoy.type.matcher.v3.HttpResponseLocalReplyMatchInput': () => ({
+    text: ({ isLocalReply }) => String(isLocalReply === true),
+  }),
+  'envoy.type.matcher.v3.HttpResponseHeaderMatchInput': responseHeaderInput,
+};
+
+/** As in Envoy, other statuses have no class. */
+function statusClass(status: number): string | undefined {
+  return status >= 100 && status < 600 ? `${Math.floor(status / 100)}xx` : undefined;
+}
+
 /** Inputs of requests only. */
 const HTTP_ONLY = new Set(['envoy.type.matcher.v3.HttpRequestHeaderMatchInput', ATTRIBUTES]);
 
-/** Compiles an input. `isHttp`: the matcher is for requests; `where`: the input's path. Throws a BatonError for an unknown input. */
-export function compileInput(config: Any | undefined, where: string, isHttp: boolean): MatchInput {
+/** Compiles an input. `isHttp`: the matcher is for requests; `isResponse`: and for their responses; `where`: the input's path. Throws a BatonError for an unknown input. */
+export function compileInput(
+  config: Any | undefined,
+  where: string,
+  { isHttp, isResponse = false }: { readonly isHttp: boolean; readonly isResponse?: boolean },
+): MatchInput {
   const name = config?.['@type'].replace(/^.*\//, '') ?? '';
+  const ofResponse = isResponse && Object.hasOwn(RESPONSE_INPUTS, name) ? RESPONSE_INPUTS[name] : undefined;
+  if (ofResponse !== undefined) return ofResponse(config!, `${where}.typed_config`);
   const create = Object.hasOwn(INPUTS, name) && (isHttp || !HTTP_ONLY.has(name)) ? INPUTS[name] : undefined;
   if (create !== undefined) return create(config!, `${where}.typed_config`);
   throw new BatonError('CONFIG_INVALID', `'${name}' is not an input of this matcher`, {
@@ -116,6 +145,18 @@ function keyOf(name: string, where: string): HeaderKey {
   } catch (error) {
     throw new BatonError('CONFIG_INVALID', messageOf(error), { where, cause: error });
   }
+}
+
+function responseHeaderInput(config: Any, where: string): MatchInput {
+  const name = (config as unknown as HttpResponseHeaderMatchInput).header_name!.toLowerCase();
+  const read =
+    name === ':status' ? (head: HeaderBlock) => String(head.status) : fieldReader(name, `${where}.header_name`);
+  return {
+    text({ response }) {
+      const value = response && read(response);
+      return value === undefined ? undefined : Buffer.from(value, 'latin1').toString();
+    },
+  };
 }
 
 function metadataInput(config: Any): MatchInput {

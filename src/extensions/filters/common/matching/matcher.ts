@@ -37,8 +37,12 @@ export interface MatchTree<A> {
 export interface MatchBuilder<A> {
   /** The matcher is for requests, not connections. */
   readonly isHttp: boolean;
+  /** It is for responses, which it sees with their requests. */
+  readonly isResponse?: boolean;
   action(config: Any, where: string): A;
 }
+
+type MatchedKind = Pick<MatchBuilder<unknown>, 'isHttp' | 'isResponse'>;
 
 interface Predicate {
   holds(matched: Matched): boolean;
@@ -72,7 +76,7 @@ function matcherList<A>(configs: FieldMatchers, where: string, builder: MatchBui
   const list = configs.map(({ on_match, predicate }, index) => {
     const at = `${where}.matcher_list.matchers[${index}]`;
     return {
-      predicate: compilePredicate(predicate!, `${at}.predicate`, builder.isHttp),
+      predicate: compilePredicate(predicate!, `${at}.predicate`, builder),
       onMatch: compileOnMatch(on_match!, `${at}.on_match`, builder),
     };
   });
@@ -87,10 +91,10 @@ function matcherList<A>(configs: FieldMatchers, where: string, builder: MatchBui
   };
 }
 
-function compilePredicate(config: PredicateConfig, where: string, isHttp: boolean): Predicate {
+function compilePredicate(config: PredicateConfig, where: string, kind: MatchedKind): Predicate {
   const { and_matcher: all, not_matcher: not, or_matcher: any, single_predicate: single } = config;
   const inner = (list: readonly PredicateConfig[] | undefined, name: string) =>
-    (list ?? []).map((each, index) => compilePredicate(each, `${where}.${name}.predicate[${index}]`, isHttp));
+    (list ?? []).map((each, index) => compilePredicate(each, `${where}.${name}.predicate[${index}]`, kind));
   if (all !== undefined) {
     const predicates = inner(all.predicate, 'and_matcher');
     return { holds: (matched) => predicates.every((each) => each.holds(matched)) };
@@ -100,11 +104,11 @@ function compilePredicate(config: PredicateConfig, where: string, isHttp: boolea
     return { holds: (matched) => predicates.some((each) => each.holds(matched)) };
   }
   if (not !== undefined) {
-    const predicate = compilePredicate(not, `${where}.not_matcher`, isHttp);
+    const predicate = compilePredicate(not, `${where}.not_matcher`, kind);
     return { holds: (matched) => !predicate.holds(matched) };
   }
   const at = `${where}.single_predicate`;
-  const input = compileInput(single!.input?.typed_config, `${at}.input`, isHttp);
+  const input = compileInput(single!.input?.typed_config, `${at}.input`, kind);
   const custom = single!.custom_match?.typed_config;
   if (custom !== undefined) return customPredicate(custom, input, `${at}.custom_match`);
   const rule = compileStringMatcher(textMatcher(single!.value_match!), `${at}.value_match`);
@@ -161,7 +165,7 @@ function textMatcher({
 }
 
 function matcherTree<A>(config: TreeConfig, where: string, builder: MatchBuilder<A>): MatchTree<A> {
-  const input = compileInput(config.input?.typed_config, `${where}.input`, builder.isHttp);
+  const input = compileInput(config.input?.typed_config, `${where}.input`, builder);
   const { custom_match: custom, exact_match_map: exact, prefix_match_map: prefixes } = config;
   const entries = Object.entries(exact?.map ?? prefixes?.map ?? {}).map(([key, onMatch]) => {
     const at = `${where}.${exact === undefined ? 'prefix' : 'exact'}_match_map.map[${JSON.stringify(key)}]`;

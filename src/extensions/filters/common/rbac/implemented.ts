@@ -15,6 +15,11 @@ const ONLY_INPUTS = 'inputs of headers, attributes, addresses, certificates, met
 const INPUTS = [
   'envoy.matching.inputs.request_headers',
   'envoy.matching.inputs.cel_data_input',
+  // Of responses only.
+  'envoy.matching.inputs.response_headers',
+  'envoy.matching.inputs.status_code_input',
+  'envoy.matching.inputs.status_code_class_input',
+  'envoy.matching.inputs.local_reply',
   'envoy.matching.inputs.destination_ip',
   'envoy.matching.inputs.destination_port',
   'envoy.matching.inputs.source_ip',
@@ -89,8 +94,12 @@ export const RULES = {
   'xds.type.matcher.v3.Matcher.OnMatch': {
     matcher: true,
     action: onlyExtension(
-      ['envoy.filters.rbac.action', 'envoy.filters.udp_listener.udp_proxy.route'],
-      'the action is an envoy.config.rbac.v3.Action, or the Route of a UDP proxy',
+      [
+        'envoy.filters.rbac.action',
+        'envoy.filters.udp_listener.udp_proxy.route',
+        'envoy.extensions.http.custom_response.local_response_policy',
+      ],
+      'the action is an envoy.config.rbac.v3.Action, the Route of a UDP proxy, or a LocalResponsePolicy',
     ),
     keep_matching: onlyFalse('as in Envoy, it is not supported here: leave it out'),
   },

@@ -1,0 +1,149 @@
+// custom_response: responses in the place of those that a matcher chooses. Results are Envoy's.
+
+import t from 'tap';
+import { besideEnvoy } from '../../harness/envoy.js';
+import {
+  bootstrap,
+  type Config,
+  httpListener,
+  ROUTER_FILTER,
+  startBaton,
+  startUpstream,
+  staticCluster,
+} from '../../harness/index.js';
+import { managerOf, routeTo, startProxy } from '../proxy.js';
+
+const TYPE = 'type.googleapis.com';
+const FILTER = 'envoy.filters.http.custom_response';
+
+besideEnvoy('a response that the matcher chooses is replaced', async (t, program) => {
+  const host = await startUpstream(t, (request, answer) => {
+    const status = Number(request.headers['x-status'] ?? 200);
+    answer.writeHead(status, { 'x-host': 'one', 'content-type': 'text/own' });
+    answer.end('from the host');
+  });
+  const body = (inline_string: string) => ({ body: { inline_string } });
+  const listeners: Record<string, Config> = {
+    body: replacing(ofStatus('503', body('custom'))),
+    status: replacing(
+      ofStatus('503', {
+        ...body('short'),
+        status_code: 299,
+        response_headers_to_add: [
+          { header: { key: 'x-was', value: '%RESPONSE_CODE%' } },
+          { header: { key: 'x-by', value: '%RESP(x-host)%' } },
+          { header: { key: 'content-type', value: 'text/new' } },
+        ],
+      }),
+    ),
+    empty: replacing(ofStatus('503', { status_code: 220 })),
+    format: replacing(
+      ofStatus('503', {
+        ...body('in'),
+        body_format: { text_format_source: { inline_string: '[%LOCAL_REPLY_BODY% %RESPONSE_CODE% %RESP(x-host)%]' } },
+      }),
+    ),
+    json: replacing(ofStatus('503', { ...body('in'), body_format: { json_format: { a: '%LOCAL_REPLY_BODY%' } } })),
+    class: replacing(of('HttpResponseStatusCodeClassMatchInput', '5xx', body('class'))),
+    local: replacing(of('HttpResponseLocalReplyMatchInput', 'true', body('local'))),
+    host: replacing(of('HttpResponseLocalReplyMatchInput', 'false', body('host'))),
+    request: replacing(of('HttpRequestHeaderMatchInput', '503', body('request'), { header_name: 'x-status' })),
+    response: replacing(of('HttpResponseHeaderMatchInput', 'one', body('response'), { header_name: 'x-host' })),
+    route: replacing(ofStatus('503', body('filter')), {
+      typed_per_filter_config: { [FILTER]: filter(ofStatus('404', body('route'))) },
+    }),
+    none: managerOf([routeTo({ prefix: '/' }, 'host')], {
+      http_filters: [
+        {
+          name: FILTER,
+          typed_config: { '@type': `${TYPE}/envoy.extensions.filters.http.custom_response.v3.CustomResponse` },
+        },
+        ROUTER_FILTER,
+      ],
+    }),
+  };
+  const { on } = await startProxy(t, { ...program, listeners, clusters: [staticCluster('host', host.port)] });
+  const ask = (listener: string, status: number, method = 'GET', path = '/') =>
+    on(listener, path, { method, headers: { 'x-status': String(status) } });
+  const custom = await ask('body', 503);
+  t.match(custom, { status: 503, body: 'custom', headers: { 'content-length': '6', 'content-type': 'text/plain' } });
+  t.equal(custom.headers['x-host'], undefined, 'headers of the host are gone');
+  t.match(await ask('body', 200), { status: 200, body: 'from the host', headers: { 'x-host': 'one' } });
+  t.match(await ask('body', 503, 'HEAD'), { status: 503, body: '', headers: { 'content-length': '6' } });
+  const headers = { 'x-was': '503', 'content-type': 'text/new', 'content-length': '5' };
+  const changed = await ask('status', 503);
+  t.match(changed, { status: 299, body: 'short', headers });
+  t.equal(changed.headers['x-by'], undefined, 'values of headers read the new head');
+  const empty = await ask('empty', 503);
+  t.match(empty, { status: 220, body: '' });
+  t.equal(empty.headers['content-type'], undefined);
+  t.match(await ask('format', 503), { body: '[in 503 one]', headers: { 'content-type': 'text/plain' } });
+  t.match(await ask('json', 503), { body: '{"a":"in"}\n', headers: { 'content-type': 'text/plain' } });
+  t.match(await ask('class', 504), { status: 504, body: 'class' });
+  t.match(await ask('class', 404), { status: 404, body: 'from the host' });
+  t.match(await ask('local', 503), { body: 'from the host' });
+  t.match(await ask('local', 503, 'GET', '/direct'), { status: 403, body: 'local' });
+  t.match(await ask('host', 503), { body: 'host' });
+  t.match(await ask('host', 503, 'GET', '/direct'), { status: 403, body: 'direct' });
+  t.match(await ask('request', 503), { body: 'request' });
+  t.match(await ask('response', 200), { body: 'response' });
+  t.match(await ask('route', 503), { body: 'filter' });
+  t.match(await ask('route', 404), { body: 'route' });
+  t.match(await ask('none', 503), { body: 'from the host' });
+});
+
+t.test('a policy that redirects is refused', async (t) => {
+  const redirect = matcher(of('HttpResponseStatusCodeMatchInput', '503', {}));
+  redirect.on_match.action.typed_config = {
+    '@type': `${TYPE}/envoy.extensions.http.custom_response.redirect_policy.v3.RedirectPolicy`,
+    uri: 'http://a/',
+  };
+  const manager = managerOf([], {
+    http_filters: [{ name: FILTER, typed_config: filterOf([redirect]) }, ROUTER_FILTER],
+  });
+  const config = bootstrap({ listeners: [httpListener('l', 0, manager)], clusters: [] });
+  const baton = await startBaton(t, { config, args: ['--mode', 'validate'], wait: 'spawned' });
+  await baton.exited;
+  t.match(baton.stderr, /a LocalResponsePolicy/);
+});
+
+interface Chosen {
+  readonly input: string;
+  readonly exact: string;
+  readonly policy: Config;
+  readonly more: Config;
+}
+
+function of(input: string, exact: string, policy: Config, more: Config = {}): Chosen {
+  return { input, exact, policy, more };
+}
+
+function ofStatus(status: string, policy: Config): Chosen {
+  return of('HttpResponseStatusCodeMatchInput', status, policy);
+}
+
+function matcher({ exact, input, more, policy }: Chosen) {
+  const type = `${TYPE}/envoy.extensions.http.custom_response.local_response_policy.v3.LocalResponsePolicy`;
+  const typed_config: Config = { '@type': `${TYPE}/envoy.type.matcher.v3.${input}`, ...more };
+  const action: { name: string; typed_config: Config } = { name: 'action', typed_config: { '@type': type, ...policy } };
+  return {
+    predicate: { single_predicate: { input: { name: 'input', typed_config }, value_match: { exact } } },
+    on_match: { action },
+  };
+}
+
+function filterOf(matchers: Config[]): Config {
+  const type = `${TYPE}/envoy.extensions.filters.http.custom_response.v3.CustomResponse`;
+  return { '@type': type, custom_response_matcher: { matcher_list: { matchers } } };
+}
+
+function filter(chosen: Chosen): Config {
+  return filterOf([matcher(chosen)]);
+}
+
+function replacing(chosen: Chosen, route: Config = {}): Config {
+  const direct = { match: { path: '/direct' }, direct_response: { status: 403, body: { inline_string: 'direct' } } };
+  return managerOf([direct, routeTo({ prefix: '/' }, 'host', {}, route)], {
+    http_filters: [{ name: FILTER, typed_config: filter(chosen) }, ROUTER_FILTER],
+  });
+}
