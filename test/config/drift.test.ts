@@ -14,6 +14,7 @@ import { ROUTE_TEST_FIELDS } from '../../src/server/route-tests/fields.js';
 
 /** Fields that are implemented without being read, with the reason. */
 const NOT_READ: { readonly [field: string]: string } = {
+  'envoy.config.core.v3.SocketOption.description': 'it is for people',
   'envoy.config.core.v3.ApiConfigSource.transport_api_version': 'there is only one version',
   'envoy.config.metrics.v3.MetricsServiceConfig.transport_api_version': 'there is only one version',
   'envoy.extensions.filters.http.ext_authz.v3.ExtAuthz.transport_api_version': 'there is only one version',
@@ -54,6 +55,9 @@ const NOT_CONFIGURED: { readonly [name: string]: string } = {
   request_body: PROCESSOR,
   immediate_response: PROCESSOR,
   override_message_timeout: PROCESSOR,
+  metadata_context: PROCESSOR,
+  end_of_stream: PROCESSOR,
+  mode_override: PROCESSOR,
   denied_response: 'part of answers of authorization services',
   error_response: 'part of answers of authorization services',
   headers_to_remove: 'part of answers of authorization services',
