@@ -107,6 +107,7 @@ export { Runtime, type RuntimeDouble, type RuntimeFlag, type RuntimeFraction } f
 
 export { grpcStatusIn, grpcStatusOf } from '../common/grpc-status.js';
 export { byteText } from '../common/text/byte-text.js';
+export { decimalOf } from '../common/text/decimal.js';
 export { type HeaderKey, knownHeader } from '../common/text/header-names.js';
 export type { Replacement } from '../common/text/regex.js';
 export { compileFullMatch } from '../common/text/regex.js';

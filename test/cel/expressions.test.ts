@@ -3,6 +3,7 @@
 import t, { type Test } from 'tap';
 import { expressionOfText } from '../../src/access-log/attributes/stream-expression.js';
 import { StreamInfo } from '../../src/access-log/stream/stream-info.js';
+import { TextHeaders } from '../../src/access-log/stream/text-headers.js';
 import { celJson, celText } from '../../src/cel/output.js';
 import { BatonError } from '../../src/common/errors/errors.js';
 import type { CelExpressionConfig, Json } from '../../src/config/generated/api.js';
@@ -206,6 +207,10 @@ const LANGUAGE: Rows = [
   ['1 .foo', undefined],
   ['1 < 2 == true', true],
   ['1+1', 2],
+  [".size('abc') + .int('1')", 4],
+  ['[.int == int]', [true]],
+  ['1..int', refused],
+  ['..int', refused],
   ['1u', 1],
   ['1.5', 1.5],
   ['-1', -1],
@@ -312,6 +317,9 @@ t.test('an expression that could take long is refused or has a bounded result', 
   t.equal(evaluate(`${squared}.replace('a', ${squared})`, ALL), undefined, 'no text of megabytes is made');
   t.equal(evaluate(`'a'.matches('(a*)*' + '(a*)*b')`, ALL), false, 'patterns are matched by RE2');
   t.equal(evaluate(`'a'.matches('a{99}' + '')`, ALL), undefined, 'a computed pattern is bounded too');
+  const info = new StreamInfo();
+  info.requestHeaders = TextHeaders.ofRequest('GET', '/', { 'x-n': `${'1'.repeat(500_000)}x` });
+  t.equal(expressionOfText("double(request.headers['x-n'])").evaluate(info), undefined, 'digits are read once');
 });
 
 function check(t: Test, rows: Rows, config?: CelExpressionConfig): void {

@@ -1,7 +1,7 @@
 // Conversions between types.
 
 import { isUtf8 } from 'node:buffer';
-import { byteText } from '../../common/text/byte-text.js';
+import { decimalOf } from '../../common/text/decimal.js';
 import { CelDuration, CelTimestamp, CelUint, type CelValue, stringOfBytes, textOf, typeOf } from '../values.js';
 import { type CelFunction, oneOf, type Result } from './function-table.js';
 import { exactNumber } from './number-text.js';
@@ -59,7 +59,8 @@ function toDouble(a: CelValue): Result {
   if (typeof a === 'bigint') return Number(a);
   if (a instanceof CelUint) return Number(a.value);
   if (typeof a !== 'string') return undefined;
-  if (/^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(a)) return Number(a);
+  const number = decimalOf(a.trim());
+  if (!Number.isNaN(number)) return number;
   const special = /^\s*([+-]?)(?:inf|infinity)\s*$/i.exec(a);
   if (special !== null) return special[1] === '-' ? -Infinity : Infinity;
   return /^\s*[+-]?nan\s*$/i.test(a) ? Number.NaN : undefined;
@@ -84,7 +85,7 @@ function toDuration(a: CelValue): Result {
 }
 
 function toTimestamp(a: CelValue): Result {
-  if (typeof a === 'string') return parseTimestamp(byteText(a));
+  if (typeof a === 'string') return parseTimestamp(textOf(a));
   if (typeof a === 'bigint') return timestampOf(a * 1_000_000_000n);
   return a instanceof CelTimestamp ? a : undefined;
 }

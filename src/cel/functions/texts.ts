@@ -51,9 +51,8 @@ function matches(text: string, pattern: string): Result {
 export function compilePattern(bytes: string): Regex {
   const pattern = textOf(bytes);
   if (pattern.length > MAX_PATTERN) throw new RegexError('regular expression exceeds max allowed size');
-  const regex = compileRequestedRegex(pattern);
   const search = pattern.startsWith('^') ? 0 : SEARCH_PROGRAM;
   if (regexSize(pattern).program + search > MAX_PROGRAM)
     throw new RegexError('regular expression exceeds max allowed size');
-  return regex;
+  return compileRequestedRegex(pattern);
 }

@@ -59,8 +59,11 @@ function offsetOf(zone: string, ms: number): number | undefined {
 /** A format is expensive to create. Names may come from clients, so that few are kept. */
 const formats = new Map<string, Intl.DateTimeFormat | undefined>();
 const MAX_FORMATS = 64;
+/** Characters of a name; longer ones do not exist. */
+const MAX_ZONE = 64;
 
 function formatOf(zone: string): Intl.DateTimeFormat | undefined {
+  if (zone.length > MAX_ZONE) return undefined;
   if (formats.has(zone)) return formats.get(zone);
   const format = newFormat(zone);
   if (formats.size >= MAX_FORMATS) formats.clear();

@@ -3,6 +3,7 @@
 
 import { compileFormat, type Format } from '../../../access-log/formats/format.js';
 import { BatonError, buildEach, messageOf } from '../../../common/errors/errors.js';
+import { decimalOf } from '../../../common/text/decimal.js';
 import type {
   RateLimit,
   RateLimit_HitsAddend,
@@ -182,8 +183,7 @@ function hitsReader(config: RateLimit_HitsAddend, where: string): (request: Desc
   }
   const compiled = hitsFormat(format, `${where}.format`);
   return ({ info }) => {
-    const text = compiled.text(info);
-    const hits = /^\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(text) ? Number(text) : -1;
+    const hits = decimalOf(compiled.text(info).trim());
     return hits >= 0 && hits <= MAX_HITS ? Math.trunc(hits) : undefined;
   };
 }

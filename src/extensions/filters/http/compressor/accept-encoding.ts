@@ -1,5 +1,7 @@
 // Chooses the content coding of a response from its request's accept-encoding, as Envoy does.
 
+import { decimalOf } from '../../../sdk.js';
+
 /** How a choice came about, for stats. */
 export const enum Choice {
   /** accept-encoding names the coding. */
@@ -23,7 +25,6 @@ export interface OfferedEncoding {
 }
 
 const IDENTITY = 'identity';
-const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 /** `offered`: in the order of the chain, those that may compress the response. */
 export function chooseEncoding(acceptEncoding: string, offered: readonly OfferedEncoding[]): ChosenEncoding {
@@ -67,6 +68,5 @@ function acceptedEncodings(text: string): Accepted[] {
 function qualityOf(parameters: string): number {
   const equals = parameters.indexOf('=');
   if (equals < 0 || parameters.slice(0, equals).trim().toLowerCase() !== 'q') return 1;
-  const value = parameters.slice(equals + 1).trim();
-  return NUMBER.test(value) ? Number(value) : Number.NaN;
+  return decimalOf(parameters.slice(equals + 1).trim());
 }

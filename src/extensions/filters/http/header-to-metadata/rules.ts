@@ -5,7 +5,7 @@ import type {
   Config_KeyValuePair as KeyValuePair,
   Config_Rule as Rule,
 } from '../../../../config/generated/api.js';
-import { BatonError, buildEach, type Json, type Replacement, replacementOf } from '../../../sdk.js';
+import { BatonError, buildEach, decimalOf, type Json, type Replacement, replacementOf } from '../../../sdk.js';
 import { decodeValue } from './proto-value.js';
 import { type Selector, selectorOf } from './selector.js';
 import { type RuleScope, RuleStats } from './stats.js';
@@ -120,5 +120,7 @@ function numberOf(text: string): number | undefined {
 function magnitudeOf(digits: string): number | undefined {
   if (digits === 'nan') return Number.NaN;
   if (digits === 'inf' || digits === 'infinity') return Number.POSITIVE_INFINITY;
-  return /^(0x[0-9a-f]+|(\d+\.?\d*|\.\d+)(e[+-]?\d+)?)$/.test(digits) ? Number(digits) : undefined;
+  if (/^0x[0-9a-f]+$/.test(digits)) return Number(digits);
+  const value = /^[.\d]/.test(digits) ? decimalOf(digits) : Number.NaN;
+  return Number.isNaN(value) ? undefined : value;
 }

@@ -1,7 +1,7 @@
 // The conversions of values of JSON bodies.
 
 import type { JsonToMetadata_ValueType as ValueType } from '../../../../config/generated/api.js';
-import type { Json } from '../../../sdk.js';
+import { decimalOf, type Json } from '../../../sdk.js';
 
 /** As in Envoy, longer texts are left out. */
 const MAX_BYTES = 8 * 1024;
@@ -29,8 +29,7 @@ function numberOf(value: Json): number | undefined {
   if (typeof value === 'boolean') return value ? 1 : 0;
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
   if (typeof value !== 'string' || value.length > MAX_BYTES) return undefined;
-  const text = value.trim();
-  const number = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : Number.NaN;
+  const number = decimalOf(value.trim());
   return Number.isFinite(number) ? number : undefined;
 }
 

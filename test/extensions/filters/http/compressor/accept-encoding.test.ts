@@ -35,6 +35,8 @@ t.test('one coding', (t) => {
     ['deflate', 'identity', None],
     ['gzip;q=abc', 'identity', None],
     ['gzip;q=', 'identity', None],
+    // Read in linear time.
+    [`gzip;q=${'1'.repeat(500_000)}x`, 'identity', None],
     ['gzip;q=-1', 'identity', None],
     ['', 'identity', None],
     [',,', 'identity', None],
