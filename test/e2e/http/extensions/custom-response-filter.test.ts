@@ -10,6 +10,7 @@ import {
   startBaton,
   startUpstream,
   staticCluster,
+  waitFor,
 } from '../../harness/index.js';
 import { managerOf, routeTo, startProxy } from '../proxy.js';
 
@@ -92,6 +93,48 @@ besideEnvoy('a response that the matcher chooses is replaced', async (t, program
   t.match(await ask('none', 503), { body: 'from the host' });
 });
 
+besideEnvoy('expressions and formats read a request whose response is late, and its response', async (t, program) => {
+  const late: (() => void)[] = [];
+  const host = await startUpstream(t, (request, answer) => {
+    const send = () => answer.writeHead(503, { 'x-host': 'one' }).end();
+    if (request.url === '/first') return void late.push(send);
+    send();
+    for (const each of late) each();
+  });
+  const format = {
+    text_format_source: { inline_string: '%REQ(:path)% %CEL(request.headers["x-id"])% %CEL(response.code)%' },
+  };
+  const variable = (group: string, field: string) => ({
+    select_expr: { operand: { ident_expr: { name: group } }, field },
+  });
+  const call = (name: string, ...args: Config[]) => ({ call_expr: { function: name, args } });
+  const text = (value: string) => ({ const_expr: { string_value: value } });
+  const expression = call(
+    '_&&_',
+    call('_==_', variable('request', 'path'), text('/first')),
+    call(
+      '_&&_',
+      call('_==_', variable('response', 'code'), { const_expr: { int64_value: 503 } }),
+      call('_==_', call('_[_]', variable('response', 'headers'), text('x-host')), text('one')),
+    ),
+  );
+  const replaced = { body_format: format };
+  const listeners = {
+    header: replacing(of('HttpRequestHeaderMatchInput', 'one', replaced, { header_name: 'x-id' })),
+    expression: replacing(ofExpression(expression, replaced)),
+  };
+  const { on } = await startProxy(t, { ...program, listeners, clusters: [staticCluster('host', host.port)] });
+  for (const name of Object.keys(listeners)) {
+    const first = on(name, '/first', { headers: { 'x-id': 'one' } });
+    await waitFor(() => late.length > 0, { what: 'the first request' });
+    // Its head takes the place of the first one.
+    const second = await on(name, '/2', { headers: { 'x-fill': 'two'.repeat(1000), 'x-id': 'two' } });
+    t.match(second, { status: 503, body: '' }, name);
+    t.match(await first, { status: 503, body: '/first one 503' }, name);
+    late.length = 0;
+  }
+});
+
 t.test('a policy that redirects is refused', async (t) => {
   const redirect = matcher(of('HttpResponseStatusCodeMatchInput', '503', {}));
   redirect.on_match.action.typed_config = {
@@ -112,6 +155,8 @@ interface Chosen {
   readonly exact: string;
   readonly policy: Config;
   readonly more: Config;
+  /** In place of `exact`. */
+  readonly expression?: Config;
 }
 
 function of(input: string, exact: string, policy: Config, more: Config = {}): Chosen {
@@ -122,12 +167,23 @@ function ofStatus(status: string, policy: Config): Chosen {
   return of('HttpResponseStatusCodeMatchInput', status, policy);
 }
 
-function matcher({ exact, input, more, policy }: Chosen) {
+function ofExpression(expression: Config, policy: Config): Chosen {
+  return { input: 'HttpAttributesCelMatchInput', exact: '', policy, more: {}, expression };
+}
+
+function matcher({ exact, expression, input, more, policy }: Chosen) {
   const type = `${TYPE}/envoy.extensions.http.custom_response.local_response_policy.v3.LocalResponsePolicy`;
-  const typed_config: Config = { '@type': `${TYPE}/envoy.type.matcher.v3.${input}`, ...more };
+  const room = expression === undefined ? 'envoy.type' : 'xds.type';
+  const typed_config: Config = { '@type': `${TYPE}/${room}.matcher.v3.${input}`, ...more };
+  const cel = {
+    '@type': `${TYPE}/xds.type.matcher.v3.CelMatcher`,
+    expr_match: { cel_expr_parsed: { expr: expression } },
+  };
+  const match =
+    expression === undefined ? { value_match: { exact } } : { custom_match: { name: 'cel', typed_config: cel } };
   const action: { name: string; typed_config: Config } = { name: 'action', typed_config: { '@type': type, ...policy } };
   return {
-    predicate: { single_predicate: { input: { name: 'input', typed_config }, value_match: { exact } } },
+    predicate: { single_predicate: { input: { name: 'input', typed_config }, ...match } },
     on_match: { action },
   };
 }

@@ -7,8 +7,9 @@ import {
   HeadersStatus,
   type HttpFilter,
   type HttpFilterExtension,
+  type LocalReply,
+  NoRoomError,
   obeyed,
-  ResponseFlag,
   reportMistakes,
   type StreamControl,
   unpack,
@@ -68,22 +69,32 @@ class CustomResponseFilter implements HttpFilter {
     this.#levels = levels;
   }
 
+  /** The head of the request is read when the response arrives. */
+  decodeHeaders(headers: HeaderBlock): HeadersStatus {
+    if (!headers.retain())
+      throw new NoRoomError('no room in the arena for a request head that its response depends on');
+    return HeadersStatus.Continue;
+  }
+
   encodeHeaders(headers: HeaderBlock): HeadersStatus {
-    const { info } = this.#stream;
-    const policy = this.#find(headers);
-    if (policy === undefined) return HeadersStatus.Continue;
-    const { responseCodeDetails: details } = info;
-    // Formats read the response that is replaced.
-    info.responseHeaders = headers;
-    info.responseCode = headers.status;
-    this.#stream.sendLocalReply({
-      status: policy.status ?? headers.status,
-      body: policy.body(info),
-      details: policy.keepsDetails ? details : policy.details,
-      flags: ResponseFlag.None,
-      editHeaders: policy.headerEditor(info),
-    });
+    const reply = this.#replyInPlaceOf(headers);
+    if (reply === undefined) return HeadersStatus.Continue;
+    this.#stream.sendLocalReply(reply);
     return HeadersStatus.StopIteration;
+  }
+
+  /** While it runs, the stream has this response, which expressions and formats read. */
+  #replyInPlaceOf(response: HeaderBlock): LocalReply | undefined {
+    const { info } = this.#stream;
+    const { responseCode, responseHeaders } = info;
+    info.responseCode = response.status;
+    info.responseHeaders = response;
+    try {
+      return this.#find(response)?.reply(info, response.status);
+    } finally {
+      info.responseCode = responseCode;
+      info.responseHeaders = responseHeaders;
+    }
   }
 
   #find(response: HeaderBlock): LocalPolicy | undefined {

@@ -6,7 +6,9 @@ import {
   compileHeaderMutations,
   type HeaderBlock,
   type HeaderMutations,
+  type LocalReply,
   ReplyFormat,
+  ResponseFlag,
   readDataSource,
   type StreamInfo,
 } from '../../../sdk.js';
@@ -16,9 +18,9 @@ const MAX_BODY = 1024 * 1024;
 
 export class LocalPolicy {
   /** Undefined: that of the replaced response. */
-  readonly status: number | undefined;
-  readonly details: string;
-  readonly keepsDetails: boolean;
+  readonly #status: number | undefined;
+  /** Undefined: those of the replaced response. */
+  readonly #details: string | undefined;
   readonly #body: string | Uint8Array;
   readonly #format: ReplyFormat | undefined;
   readonly #headers: HeaderMutations | undefined;
@@ -26,10 +28,9 @@ export class LocalPolicy {
   /** Throws a BatonError for an invalid policy; `where`: its path. */
   constructor(config: LocalResponsePolicy, where: string) {
     const { body, body_format: format, response_headers_to_add: toAdd } = config;
-    this.status = config.status_code;
-    this.details = config.response_code_details ?? '';
-    this.keepsDetails = config.preserve_response_code_details ?? false;
-    this.#body = body === undefined ? '' : readDataSource(body);
+    this.#status = config.status_code;
+    this.#details = config.preserve_response_code_details === true ? undefined : (config.response_code_details ?? '');
+    this.#body = body === undefined ? '' : readDataSource(body, `${where}.body`);
     if (this.#body.length > MAX_BODY)
       throw new BatonError('CONFIG_INVALID', `the body is longer than ${MAX_BODY} bytes`, { where: `${where}.body` });
     this.#format = format && ReplyFormat.of(format, `${where}.body_format`);
@@ -37,19 +38,23 @@ export class LocalPolicy {
     this.#headers = toAdd && compileHeaderMutations([{ toRemove: undefined, toAdd, where: path }]);
   }
 
-  /** Returns the body in the place of a response, which `info` describes. A formatted body that is too long is left out. */
-  body(info: StreamInfo): string | Uint8Array {
-    return this.#format === undefined ? this.#body : (this.#format.bytes(info, this.#body, false) ?? '');
-  }
-
-  /** Returns the function that adds headers to the new head; undefined: there are none to add. */
-  headerEditor(info: StreamInfo): ((headers: HeaderBlock) => void) | undefined {
-    const changes = this.#headers;
-    if (changes === undefined) return undefined;
-    return (headers) => {
-      // As in Envoy, values read the new head.
-      info.responseHeaders = headers;
-      changes.apply(headers, info);
+  /** Returns the reply in the place of a response with this status, which `info` describes. A formatted body that is too long is left out. */
+  reply(info: StreamInfo, status: number): LocalReply {
+    return {
+      status: this.#status ?? status,
+      body: this.#format === undefined ? this.#body : (this.#format.bytes(info, this.#body, false) ?? ''),
+      details: this.#details ?? info.responseCodeDetails,
+      flags: ResponseFlag.None,
+      editHeaders: this.#headers && headerEditor(this.#headers, info, status),
     };
   }
+}
+
+/** Returns the function that adds headers to the new head. As in Envoy, values read that head, and the status of the replaced response. */
+function headerEditor(changes: HeaderMutations, info: StreamInfo, status: number): (headers: HeaderBlock) => void {
+  return (headers) => {
+    info.responseCode = status;
+    info.responseHeaders = headers;
+    changes.apply(headers, info);
+  };
 }
