@@ -1,7 +1,7 @@
 // ext_proc: bodies and trailers in all modes, and streams that the processor only observes.
 
 import { besideEnvoy } from '../../harness/envoy.js';
-import { type Config, httpRequest, rawExchange, waitFor } from '../../harness/index.js';
+import { type Config, connectRaw, httpRequest, rawExchange, waitFor } from '../../harness/index.js';
 import { type Script, startProcessedProxy } from './processed-proxy.js';
 import { pass, type QuestionKind } from './processor.js';
 
@@ -120,6 +120,10 @@ const FILTERS: Readonly<Record<string, Config>> = {
   listed: {
     allow_mode_override: true,
     allowed_override_modes: [{ request_body_mode: 'BUFFERED', response_header_mode: 'SKIP' }],
+  },
+  late: {
+    processing_mode: { request_header_mode: 'SKIP', request_body_mode: 'BUFFERED' },
+    request_attributes: ['request.path', 'request.headers["x-a"]'],
   },
   attributes: {
     request_attributes: ['request.path', 'request.headers["x-a"]', 'request.nothing', 'source.address'],
@@ -274,5 +278,22 @@ besideEnvoy('a processor is asked about bodies and trailers and changes them', a
     });
     t.notOk('request.nothing' in values);
     t.match(response!.attributes!['envoy.filters.http.ext_proc']!.fields, { 'response.code': { numberValue: 200 } });
+  });
+
+  await t.test('attributes of a request whose head is not processed are read with its body', async (t) => {
+    const connection = await connectRaw(t, await proxy.port('late'));
+    connection.write(
+      'POST /late HTTP/1.1\r\nhost: a.test\r\nx-a: own\r\ncontent-length: 5\r\nexpect: 100-continue\r\n\r\n',
+    );
+    await connection.readUntil('100 Continue');
+    // Its head takes the place of the first one.
+    await post('none', `/other?${'x'.repeat(500)}`);
+    connection.write('hello');
+    await connection.readUntil('200 OK');
+    const [question] = proxy.callsOf('/late')[0]!.questions;
+    t.match(question!.attributes!['envoy.filters.http.ext_proc']!.fields, {
+      'request.path': { stringValue: '/late' },
+      'request.headers["x-a"]': { stringValue: 'own' },
+    });
   });
 });

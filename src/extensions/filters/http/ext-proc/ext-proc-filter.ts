@@ -9,6 +9,7 @@ import {
   type HeadersStatus,
   type HttpFilter,
   messageOf,
+  NoRoomError,
   type StreamControl,
   Timer,
 } from '../../../sdk.js';
@@ -57,6 +58,8 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
   // ── HttpFilter ───────────────────────────────────────────────────────────────────────────────────────────────────
 
   decodeHeaders(headers: HeaderBlock, endStream: boolean): HeadersStatus {
+    // Attributes and the metadata of the call are read from it, also when only a body or the response is processed.
+    if (!headers.retain()) throw new NoRoomError('no room in the arena for a request head that is processed');
     return this.#request.headers(headers, endStream);
   }
 
