@@ -12,6 +12,11 @@ import { CelUint, type CelValue } from './values.js';
 const MAX_TEXT = 100_000;
 const MAX_INT = 2n ** 63n - 1n;
 
+/** The dot of .request.path, which the parser does not take. Names mean the same without it: they are in no container. */
+const LEADING_DOT = /^\.[A-Za-z_]/;
+/** More leading dots are refused: the text is parsed once for each. */
+const MAX_LEADING_DOTS = 100;
+
 /** The parser's operators of two operands, by their names in messages. */
 const BINARY = new Map(
   ['!=', '==', '+', '-', '*', '/', '%', '<', '<=', '>', '>='].map((name) => [name as string, `_${name}_`]),
@@ -26,14 +31,23 @@ export function parseExpression(text: string): Expression {
 }
 
 function parsed(text: string): ASTNode {
-  try {
-    return parser().parse(text).ast;
-  } catch (error) {
-    // A RangeError: too many signs in a row.
-    const reason = error instanceof RangeError ? 'it is nested too deeply' : messageOf(error).split('\n')[0]!.trimEnd();
-    const at = (error as { node?: { pos?: number } }).node?.pos;
-    throw invalid(`not an expression: ${reason}${at === undefined ? '' : ` (at character ${at + 1})`}`);
+  for (let left = MAX_LEADING_DOTS; ; left--) {
+    try {
+      return parser().parse(text).ast;
+    } catch (error) {
+      const at = (error as { node?: { pos?: number } }).node?.pos;
+      const isLeadingDot = at !== undefined && LEADING_DOT.test(text.slice(at, at + 2));
+      if (left === 0 || !isLeadingDot || (error as { code?: string }).code !== 'unexpected_token')
+        throw refusal(error, at);
+      text = `${text.slice(0, at)} ${text.slice(at + 1)}`;
+    }
   }
+}
+
+function refusal(error: unknown, at: number | undefined): Error {
+  // A RangeError: too many signs in a row.
+  const reason = error instanceof RangeError ? 'it is nested too deeply' : messageOf(error).split('\n')[0]!.trimEnd();
+  return invalid(`not an expression: ${reason}${at === undefined ? '' : ` (at character ${at + 1})`}`);
 }
 
 let loaded: Cel.Environment | undefined;

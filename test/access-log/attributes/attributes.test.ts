@@ -52,7 +52,7 @@ t.test('a group has attributes as its entries', async (t) => {
 });
 
 t.test('an expression names the heads that must be kept for it', async (t) => {
-  const { needs } = expressionOfText("[{'a': response.code}][0].a == 1 || request.size > 0");
+  const { needs } = expressionOfText("[{'a': .response.code}][0].a == 1 || .request.size > 0");
   t.ok(needs.request.size > 0 && needs.response.size > 0 && needs.trailers.size > 0);
   t.equal(expressionOfText('source.port == 1').needs.request.size, 0);
 });
