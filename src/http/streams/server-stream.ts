@@ -46,6 +46,7 @@ import {
 import { Elapsed, StreamClocks } from './stream-clocks.js';
 import { type FilteredStream, StreamFilters } from './stream-filters.js';
 import { StreamRouting } from './stream-routing.js';
+import { TunnelEnds } from './tunnel-ends.js';
 import { acceptsTunnel, asksForTunnel } from './upgrade.js';
 
 const logger = getLogger('http');
@@ -112,17 +113,13 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   readonly #filters: StreamFilters | undefined;
   readonly #flow: RequestFlow;
   readonly #clocks: StreamClocks;
+  readonly #tunnel = new TunnelEnds();
   readonly #routing: StreamRouting;
   #encoder!: ResponseEncoder;
   #isOpen = false;
   #isRequestComplete = false;
   #hasResponseHead = false;
   #isReplyingLocally = false;
-  /** The whole request has reached the host of a tunnel. */
-  #isRequestForwarded = false;
-  /** The host has ended its direction of a tunnel; the client's goes on. */
-  #isHalfClosed = false;
-  #isTunnel = false;
   /** The framing of the request may be invalid, or not read to its end: no other is read after it. */
   #endsConnection = false;
   /** The response repeats the x-request-id: as in Envoy also for internal requests with x-envoy-force-trace. */
@@ -159,8 +156,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#isRequestComplete = false;
     this.#hasResponseHead = false;
     this.#isReplyingLocally = false;
-    this.#isRequestForwarded = false;
-    this.#isHalfClosed = this.#isTunnel = false;
+    this.#tunnel.begin();
     this.#endsConnection = false;
     this.#returnsRequestId = this.manager.options.returnsRequestId;
     this.#flow.begin(encoder);
@@ -197,7 +193,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   /** Raw bytes pass in both directions, which end one by one. */
   get isTunnel(): boolean {
-    return this.#isTunnel;
+    return this.#tunnel.isTunnel;
   }
 
   /** Bytes of the request that are held in memory. */
@@ -315,7 +311,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.info.bytesReceived += length;
     if (endStream) {
       this.#requestCompleted();
-      if (this.isTunnel && !this.#isHalfClosed) this.#tunnelEnded(false);
+      this.#tunnel.clientEnded(this.info, this.manager.stats.http);
     }
     if (this.#isReplyingLocally) return;
     const decode = this.#filters?.decode;
@@ -605,8 +601,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   requestForwarded(): void {
-    this.#isRequestForwarded = true;
-    if (this.#isHalfClosed) this.#endWithData(0, 0);
+    this.#tunnel.isRequestForwarded = true;
+    if (this.#tunnel.isHalfClosed) this.#endWithData(0, 0);
   }
 
   /** See ResponseStream. As in Envoy, a reset that no host has caused counts for both directions, and every reset of a tunnel. */
@@ -778,7 +774,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     const { info } = this;
     const { status } = headers;
     this.#hasResponseHead = true;
-    this.#isTunnel = this.isUpgrade && !this.#isReplyingLocally && acceptsTunnel(this.requestHeaders, status);
+    this.#tunnel.isTunnel = this.isUpgrade && !this.#isReplyingLocally && acceptsTunnel(this.requestHeaders, status);
     info.responseHeaders = headers;
     info.firstDownstreamTxMs = this.#clocks.moved();
     removeHopByHop(headers, status === SWITCHING_PROTOCOLS && this.isUpgrade);
@@ -803,7 +799,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   passData(offset: number, length: number, endStream: boolean): void {
     this.info.bytesSent += length;
-    const isHalf = endStream && this.#clientGoesOn;
+    const isHalf = endStream && this.#tunnel.clientGoesOn;
     if (endStream && !isHalf) return this.#endWithData(offset, length);
     this.#clocks.moved();
     this.#encoder.data(offset, length, false);
@@ -811,35 +807,14 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   passTrailers(trailers: HeaderBlock): void {
-    if (this.#clientGoesOn) return this.#halfClose();
+    if (this.#tunnel.clientGoesOn) return this.#halfClose();
     this.info.responseTrailers = trailers;
     this.#endWithTrailers(trailers);
   }
 
-  get #clientGoesOn(): boolean {
-    return this.isTunnel && !this.#isRequestForwarded;
-  }
-
   #halfClose(): void {
-    this.#isHalfClosed = true;
-    this.#tunnelEnded(true);
+    this.#tunnel.hostEnded(this.info, this.manager.stats.http);
     this.#encoder.halfClose();
-  }
-
-  /** As in Envoy, the peer that ends its direction of a tunnel first is logged and counted as one that ends the stream early. */
-  #tunnelEnded(byHost: boolean): void {
-    const { info } = this;
-    // In HTTP/2 a direction of a stream ends in order.
-    if ((byHost ? info.upstreamProtocol : info.protocol) === Protocol.Http2) return;
-    const { http } = this.manager.stats;
-    info.responseFlags |= byHost
-      ? ResponseFlag.UpstreamConnectionTermination
-      : ResponseFlag.DownstreamConnectionTermination;
-    info.responseCodeDetails = byHost
-      ? 'upstream_reset_after_response_started{connection_termination}'
-      : 'downstream_remote_disconnect';
-    http.increment(HttpStats.at.downstream_rq_rx_reset);
-    if (byHost) http.increment(HttpStats.at.downstream_rq_tx_reset);
   }
 
   #returnRequestId(headers: HeaderBlock): void {
