@@ -243,7 +243,6 @@ t.test('unknown and malformed operators are refused with name and position', asy
     ['%UPSTREAM_HSOT%', 0, /unknown operator %UPSTREAM_HSOT%/],
     ['abc %NOPE(x)%', 4, /unknown operator %NOPE%/],
     ['%UPSTREAM_HSOT%', 0, /did you mean 'UPSTREAM_HOST'\?/],
-    ['%CEL(a)%', 0, /operator %CEL% is not implemented in Baton/],
     ['%DOWNSTREAM_CX_RTT%', 0, /operator %DOWNSTREAM_CX_RTT% is not implemented in Baton/],
     ['%UPSTREAM_PEER_SERIAL%', 0, /unknown operator %UPSTREAM_PEER_SERIAL%/],
     ['%DOWNSTREAM_PEER_SUBJECT(CN)%', 0, /operator %DOWNSTREAM_PEER_SUBJECT% takes no parameter/],
@@ -297,6 +296,8 @@ const PARAMETERS: Readonly<Record<string, string>> = {
   COMMON_DURATION: '(DS_RX_BEG:DS_TX_END:ns)',
   METADATA: '(ROUTE:X)',
   COALESCE: '({"operators":["PROTOCOL"]})',
+  CEL: '(request.path)',
+  TYPED_CEL: '(request.path)',
 };
 const NEEDS_PARAMETER =
   /^(REQ|REQ_WITHOUT_QUERY|RESP|ENVIRONMENT|STREAM_INFO_REQ|QUERY_PARAM)$|(_HEADER|TRAILER|_METADATA|FILTER_STATE)$/;
