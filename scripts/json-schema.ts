@@ -30,8 +30,8 @@ export type SchemaNode = { readonly [keyword: string]: unknown };
 const BOOTSTRAP = 'envoy.config.bootstrap.v3.Bootstrap';
 const TYPED_EXTENSION = 'envoy.config.core.v3.TypedExtensionConfig';
 
-/** Messages whose extensions depend on the field that they are in. */
-const OF_CATEGORIES: ReadonlySet<string> = new Set([TYPED_EXTENSION, 'envoy.config.core.v3.TransportSocket']);
+/** Messages whose extensions depend on the field that they are in, and those of matchers, which contain such messages. */
+const OF_CATEGORIES = new RegExp(`^(${TYPED_EXTENSION}|envoy.config.core.v3.TransportSocket|xds\\..*)$`);
 
 /** Returns the schema of this build. */
 export function jsonSchema(extensions: readonly Extension[] = EXTENSIONS): SchemaNode {
@@ -62,7 +62,7 @@ class Writer {
 
   /** Returns a reference to a message's definition; `category`: the category of extensions in its Any fields. */
   #message(name: string, category: string | undefined): SchemaNode {
-    const key = OF_CATEGORIES.has(name) && category !== undefined ? `${name}:${category}` : name;
+    const key = OF_CATEGORIES.test(name) && category !== undefined ? `${name}:${category}` : name;
     this.#define(key, () => this.#object(this.#schema.message(name)!, category));
     return { $ref: `#/definitions/${key}` };
   }
