@@ -279,7 +279,7 @@ admin:
   const expected: [place: string, path: string, what: RegExp][] = [
     ['14:31', `${at}[0].filter.metadata_filter`, /no dynamic metadata/],
     ['20:29', `${at}[1].filter.and_filter.filters[0].metadata_filter`, /no dynamic metadata/],
-    ['21:29', `${at}[1].filter.and_filter.filters[1].extension_filter`, /no such extension/],
+    ['21:29', `${at}[1].filter.and_filter.filters[1].extension_filter`, /only expressions are implemented/],
     ['22:61', `${at}[1].filter.and_filter.filters[2].response_flag_filter.flags[0]`, /XX|one of/],
     ['26:29', `${at}[2].filter`, /filter_specifier|one of/],
   ];

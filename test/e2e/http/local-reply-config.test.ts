@@ -386,7 +386,7 @@ t.test('invalid configurations are refused with their position', async (t) => {
     [13, 'mappers[0].filter', /required|set/],
     [14, 'mappers[1].filter.metadata_filter', /no dynamic metadata/],
     [15, 'mappers[1].status_code', /600/],
-    [22, 'mappers[2].body_format_override.formatters', /only the built-in operators/],
+    [22, 'mappers[2].body_format_override.formatters', /the built-in operators of formats/],
     [30, 'access_log[0].typed_config.log_format.text_format_source.inline_string', /takes no length/],
     [35, 'access_log[1].typed_config.log_format.content_type', /no content type/],
     [36, 'access_log[1].typed_config.log_format.text_format_source.inline_string', /NONSENSE/],
