@@ -87,7 +87,7 @@ besideEnvoy('--mode validate refuses contexts that cannot be made of the static 
   const rules = { name: 'rules', validation_context: exactly('one.test') };
   const cases: [Config, Baton: RegExp, Envoy: RegExp][] = [
     [naming('rulse'), /common_tls_context: static_resources\.secrets has no 'rulse'; did you mean 'rules'/, /rulse/],
-    [naming('rules'), /without trusted_ca/, /without trusted_ca/i],
+    [naming('rules'), /without trusted_ca/, /without trusted[ _]ca/i],
     [naming('certificate'), /the secret 'certificate' has no validation_context/, /Unknown static .*certificate/],
   ];
   for (const [common, ofBaton, ofEnvoy] of cases) {
