@@ -8,7 +8,10 @@ import type { Plugin } from './plugin/plugin.js';
 import { PluginUse } from './plugin/plugin-use.js';
 import { ThreadState } from './shared/thread-state.js';
 import { CUSTOM_PREFIX, PluginStats, pluginPrefix, reloadStats, vmCounts } from './stats.js';
-import type { VmServices } from './vm/services.js';
+import type { Metrics, VmServices } from './vm/services.js';
+
+/** Of all modules that a worker has run: stats need memory that is not freed while the process lives. */
+const MAX_STATS = 10_000;
 
 /** By the stats of their thread. */
 const workers = new WeakMap<object, LocalVms>();
@@ -28,17 +31,26 @@ export function usePlugin(plugin: Plugin, context: WorkerContext): PluginUse {
 }
 
 function servicesOf(context: WorkerContext): VmServices {
-  const { clusters, node, stats, timers } = context;
+  const { clusters, timers } = context;
   return {
     realtimeMs: () => performance.timeOrigin + performance.now(),
     timers,
-    node,
     calls: new ClusterCalls(context.calls, clusters),
-    metrics: {
-      counter: (name) => stats.dynamicCounter(CUSTOM_PREFIX, name),
-      gauge: (name) => stats.dynamicGauge(CUSTOM_PREFIX, name),
-      histogram: (name) => stats.dynamicHistogram(CUSTOM_PREFIX, name),
-    },
+    metrics: metricsOf(context),
     shared: new ThreadState(),
+  };
+}
+
+function metricsOf({ stats }: WorkerContext): Metrics {
+  const names = new Set<string>();
+  const counted = (name: string) => {
+    if (names.size >= MAX_STATS && !names.has(name)) throw new RangeError(`modules have defined ${MAX_STATS} stats`);
+    names.add(name);
+    return name;
+  };
+  return {
+    counter: (name) => stats.dynamicCounter(CUSTOM_PREFIX, counted(name)),
+    gauge: (name) => stats.dynamicGauge(CUSTOM_PREFIX, counted(name)),
+    histogram: (name) => stats.dynamicHistogram(CUSTOM_PREFIX, counted(name)),
   };
 }

@@ -40,6 +40,8 @@ export abstract class Context implements VmContext {
     this.id = id;
   }
 
+  vmFailed(): void {}
+
   log(level: number, text: string): Result {
     const name = LEVELS[level];
     if (name === undefined) return Result.BadArgument;

@@ -1,55 +1,57 @@
 // The values of properties in the form that modules get: texts as they are, numbers in eight bytes, truth values in one.
 
+import { CelDuration, CelMap, CelTimestamp, CelUint, type CelValue } from '../../sdk.js';
 import { writePairs } from '../vm/pairs.js';
 
 /** Deeper structures are cut off. */
 const MAX_DEPTH = 16;
 
-/** Returns the part of a JSON value that a path names from its element `from` on; undefined: there is none. */
-export function valueIn(value: unknown, path: readonly string[], from: number): unknown {
-  for (let at = from; at < path.length; at++) {
-    if (typeof value !== 'object' || value === null) return undefined;
-    const part = path[at]!;
-    if (Array.isArray(value)) value = /^\d{1,9}$/.test(part) ? value[Number(part)] : undefined;
-    else value = Object.hasOwn(value, part) ? (value as Record<string, unknown>)[part] : undefined;
-  }
-  return value;
-}
-
-/** Returns undefined for what has no such form. Integers are bigints, other numbers have the form of a double. */
-export function propertyBytes(value: unknown, depth = 0): Buffer | undefined {
+/** Returns undefined for what has no such form: messages, and maps that cannot be listed. */
+export function attributeBytes(value: CelValue, depth = 0): Buffer | undefined {
   if (depth > MAX_DEPTH) return undefined;
   switch (typeof value) {
     case 'string':
-      return Buffer.from(value);
+      return Buffer.from(value, 'latin1');
     case 'boolean':
       return Buffer.from([value ? 1 : 0]);
-    case 'bigint': {
-      const bytes = Buffer.alloc(8);
-      bytes.writeBigInt64LE(BigInt.asIntN(64, value));
-      return bytes;
-    }
+    case 'bigint':
+      return integerBytes(value);
     case 'number': {
       const bytes = Buffer.alloc(8);
       bytes.writeDoubleLE(value);
       return bytes;
     }
-    case 'object':
-      return value === null ? undefined : structureBytes(value, depth);
     default:
-      return undefined;
+      return value === null ? undefined : objectBytes(value, depth);
   }
 }
 
-function structureBytes(value: object, depth: number): Buffer | undefined {
+function objectBytes(value: CelValue & object, depth: number): Buffer | undefined {
   if (value instanceof Uint8Array) return Buffer.from(value);
-  const entries: [unknown, unknown][] = Array.isArray(value) ? value.map((item) => [item, '']) : Object.entries(value);
+  if (value instanceof CelUint) return integerBytes(value.value);
+  if (value instanceof CelTimestamp || value instanceof CelDuration) return integerBytes(value.nanos);
+  if (Array.isArray(value))
+    return pairBytes(
+      (value as readonly CelValue[]).map((item) => [item, '']),
+      depth,
+    );
+  const entries = value instanceof CelMap ? value.entries() : undefined;
+  return entries && pairBytes(entries, depth);
+}
+
+function pairBytes(entries: Iterable<readonly [CelValue, CelValue]>, depth: number): Buffer | undefined {
   const pairs: [string, string][] = [];
   for (const [key, item] of entries) {
-    const name = propertyBytes(key, depth + 1);
-    const bytes = propertyBytes(item, depth + 1);
+    const name = attributeBytes(key, depth + 1);
+    const bytes = attributeBytes(item, depth + 1);
     if (name === undefined || bytes === undefined) return undefined;
     pairs.push([name.toString('latin1'), bytes.toString('latin1')]);
   }
   return writePairs(pairs);
+}
+
+function integerBytes(value: bigint): Buffer {
+  const bytes = Buffer.alloc(8);
+  bytes.writeBigInt64LE(BigInt.asIntN(64, value));
+  return bytes;
 }

@@ -8,6 +8,14 @@ import type { CallAnswer } from './root.js';
 
 /** Of one root context on one worker, at a time. */
 const MAX_CALLS = 1024;
+/** Of the bodies of these calls together. */
+const MAX_BYTES = 64 * 1024 * 1024;
+
+interface Pending {
+  readonly bytes: number;
+  /** Undefined while it begins. */
+  call: WasmCall | undefined;
+}
 
 /** The root context that makes the calls. */
 export interface Caller extends Context {
@@ -18,8 +26,10 @@ export class RootCalls {
   /** Undefined outside of the callback, and for a call that has failed. */
   answer: CallAnswer | undefined;
   readonly #root: Caller;
-  readonly #pending = new Map<number, WasmCall | undefined>();
+  readonly #pending = new Map<number, Pending>();
+  #bytes = 0;
   #lastToken = 0;
+  #isClosed = false;
 
   constructor(root: Caller) {
     this.#root = root;
@@ -27,22 +37,29 @@ export class RootCalls {
 
   /** Returns the token of a call, or why there is none. */
   start(request: WasmCallRequest): { readonly token: number } | Result {
-    if (this.#pending.size >= MAX_CALLS) return Result.InternalFailure;
+    const bytes = request.body.length;
+    if (this.#isClosed || this.#pending.size >= MAX_CALLS || this.#bytes + bytes > MAX_BYTES)
+      return Result.InternalFailure;
     const token = this.#nextToken();
-    this.#pending.set(token, undefined);
+    const pending: Pending = { bytes, call: undefined };
+    this.#pending.set(token, pending);
+    this.#bytes += bytes;
     const call = this.#root.vm.services.calls.start(request, (answer) => this.#answered(token, answer));
     if (typeof call === 'number') {
-      this.#pending.delete(token);
+      this.#remove(token);
       return call;
     }
     this.#lastToken = token;
-    if (this.#pending.has(token)) this.#pending.set(token, call);
+    pending.call = call;
     return { token };
   }
 
+  /** Cancels all calls: no other one can be made. */
   close(): void {
-    for (const call of this.#pending.values()) call?.cancel();
+    this.#isClosed = true;
+    for (const { call } of this.#pending.values()) call?.cancel();
     this.#pending.clear();
+    this.#bytes = 0;
   }
 
   #nextToken(): number {
@@ -52,11 +69,19 @@ export class RootCalls {
     return token;
   }
 
+  /** Returns whether the call was pending. */
+  #remove(token: number): boolean {
+    const pending = this.#pending.get(token);
+    if (pending === undefined) return false;
+    this.#bytes -= pending.bytes;
+    return this.#pending.delete(token);
+  }
+
   #answered(token: number, answer: WasmCallAnswer): void {
     const { vm } = this.#root;
     // The module has just begun the call: it must get the token first.
-    if (vm.isRunning) return vm.defer(() => this.#answered(token, answer));
-    if (!this.#pending.delete(token)) return;
+    if (vm.isRunning) return void vm.defer(() => this.#answered(token, answer));
+    if (!this.#remove(token)) return;
     const isAnswered = answer.headers.length > 0;
     if (isAnswered)
       this.answer = { headers: new ReceivedHeaders(answer.headers), trailers: NO_FIELDS, body: answer.body };

@@ -1,9 +1,10 @@
 // The root context of a plugin: its configuration, ticks and calls, and the numbers of its streams.
 
-import { Timer } from '../../sdk.js';
+import { attributeReader, StreamInfo, Timer } from '../../sdk.js';
+import { Result } from '../abi.js';
 import type { Plugin } from '../plugin/plugin.js';
 import { Context, type Vm } from './context.js';
-import { propertyBytes, valueIn } from './property-values.js';
+import { attributeBytes } from './property-values.js';
 import type { Root } from './root.js';
 import { RootCalls } from './root-calls.js';
 
@@ -16,8 +17,12 @@ export class RootContext extends Context implements Root {
   protected readonly logPrefix: string;
   readonly #plugin: Plugin | undefined;
   readonly #ticks = new Timer<RootContext>(this, (root) => root.#tick());
+  readonly #lastMoment = new Timer<RootContext>(this, (root) => root.end());
   #tickMs = 0;
   #isCreated = false;
+  /** The module has delayed its end. */
+  #isEnding = false;
+  #hasEnded = false;
 
   /** Without a plugin it is the context of the VM itself. */
   constructor(vm: Vm, plugin: Plugin | undefined) {
@@ -48,24 +53,40 @@ export class RootContext extends Context implements Root {
   }
 
   setTickPeriod(ms: number): void {
+    if (this.#hasEnded) return;
     const { timers } = this.vm.services;
     this.#tickMs = ms;
     timers.cancel(this.#ticks);
     if (ms > 0) timers.reschedule(this.#ticks, Math.min(ms, MAX_TICK_MS));
   }
 
-  /** The plugin is removed. */
+  /** Called when the plugin is removed. The module may delay its end until it calls proxy_done(), for a limited time. */
   close(): void {
-    const { vm } = this;
+    this.#isEnding = true;
+    if (this.vm.call(this, 'proxy_on_done', this.id) !== 0) this.end();
+    else if (!this.#hasEnded) this.vm.services.timers.reschedule(this.#lastMoment, MAX_DELAY_MS);
+  }
+
+  override vmFailed(): void {
     this.setTickPeriod(0);
     this.calls.close();
-    if (vm.call(this, 'proxy_on_done', this.id) !== 0) this.end();
+  }
+
+  override done(): Result {
+    if (!this.#isEnding || this.#hasEnded) return Result.NotFound;
+    this.vm.defer(() => this.end());
+    return Result.Ok;
   }
 
   /** Called when nothing of the plugin may run any more. */
   end(): void {
-    if (!this.vm.contexts.delete(this.id)) return;
+    if (this.#hasEnded) return;
+    this.setTickPeriod(0);
+    this.#hasEnded = true;
+    this.vm.services.timers.cancel(this.#lastMoment);
+    this.calls.close();
     if (this.#isCreated) this.vm.call(this, 'proxy_on_delete', this.id);
+    this.vm.contexts.delete(this.id);
   }
 
   ownProperty(path: readonly string[]): Buffer | undefined {
@@ -78,7 +99,7 @@ export class RootContext extends Context implements Root {
       case 'plugin_vm_id':
         return path.length === 1 ? Buffer.from(this.vm.settings.vmId) : undefined;
       case 'node':
-        return path.length === 1 ? undefined : propertyBytes(valueIn(this.vm.services.node, path, 1));
+        return nodeProperty(path);
       default:
         return undefined;
     }
@@ -97,5 +118,14 @@ export class RootContext extends Context implements Root {
   }
 }
 
+function nodeProperty(path: readonly string[]): Buffer | undefined {
+  const value = attributeReader(['xds', ...path])(NO_STREAM);
+  return value === undefined ? undefined : attributeBytes(value);
+}
+
+/** The node does not depend on a stream. */
+const NO_STREAM = new StreamInfo();
+/** How long a module may delay its end. */
+const MAX_DELAY_MS = 10_000;
 /** The longest timer. */
 const MAX_TICK_MS = 2 ** 31 - 1;

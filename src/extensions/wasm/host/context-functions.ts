@@ -6,6 +6,9 @@ import { readPairs } from '../vm/pairs.js';
 import { callForeignFunction } from './foreign-functions.js';
 import { type HostTable, host } from './host-function.js';
 
+/** Of a property's path; there is none that is longer. */
+const MAX_PATH_BYTES = 64 * 1024;
+
 export const CONTEXT_FUNCTIONS: HostTable = {
   proxy_log: host('iii>i', log),
   proxy_get_log_level: host('i>i', (vm, at: number) => written(vm.memory.setU32(at, Context.logLevel())), ['0.2.1']),
@@ -53,6 +56,7 @@ function getStatus(vm: Vm, codeAt: number, pointerAt: number, sizeAt: number): R
 function getProperty(vm: Vm, path: number, size: number, pointerAt: number, sizeAt: number): Result {
   const bytes = vm.memory.bytes(path, size);
   if (bytes === undefined) return Result.InvalidMemoryAccess;
+  if (bytes.length > MAX_PATH_BYTES) return Result.NotFound;
   const parts = bytes.toString('utf8').split('\0');
   if (parts.at(-1) === '') parts.pop();
   const value = vm.context.property(parts);

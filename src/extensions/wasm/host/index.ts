@@ -31,4 +31,10 @@ export function hostSignature(module: string, name: string, abi: AbiVersion): Si
   return found?.versions?.includes(abi) === false ? undefined : found?.signature;
 }
 
+/** All functions, as modules import them: module and name. */
+export const HOST_FUNCTIONS: readonly (readonly [module: string, name: string])[] = [
+  ...Object.keys(ENV).map((name) => ['env', name] as const),
+  ...Object.keys(WASI_FUNCTIONS).map((name) => ['wasi_snapshot_preview1', name] as const),
+];
+
 const WASI: ReadonlySet<string> = new Set(['wasi_unstable', 'wasi_snapshot_preview1']);

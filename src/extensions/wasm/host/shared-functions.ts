@@ -33,7 +33,7 @@ function registerQueue(vm: Vm, name: number, nameSize: number, tokenAt: number):
   const text = vm.memory.text(name, nameSize);
   if (text === undefined) return Result.InvalidMemoryAccess;
   const { root } = vm.context;
-  const token = vm.services.shared.registerQueue(vm.settings.vmId, text, (ready) => {
+  const token = vm.services.shared.registerQueue(vm.settings.vmId, text, vm, (ready) => {
     vm.call(root, 'proxy_on_queue_ready', root.id, ready);
   });
   if (token === undefined) return Result.InternalFailure;

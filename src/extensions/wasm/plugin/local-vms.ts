@@ -4,8 +4,10 @@ import type { Context, Vm } from '../contexts/context.js';
 import { RootContext } from '../contexts/root-context.js';
 import { hostFunction } from '../host/index.js';
 import type { VmServices } from '../vm/services.js';
-import { type VmSettings, WasmVm } from '../vm/wasm-vm.js';
+import { type HostFunctions, type VmSettings, WasmVm } from '../vm/wasm-vm.js';
 import type { Plugin } from './plugin.js';
+
+export type VmFunctions = HostFunctions<Context>;
 
 /** What is counted of VMs. */
 export interface VmCounts {
@@ -21,13 +23,16 @@ interface LocalVm {
 export class LocalVms {
   readonly #services: VmServices;
   readonly #counts: VmCounts;
+  readonly #functions: VmFunctions;
   /** By the key of their settings; VMs that have ended are not found any more. */
   readonly #vms = new Map<string, LocalVm>();
   readonly #all = new Map<Vm, LocalVm>();
 
-  constructor(services: VmServices, counts: VmCounts) {
+  /** `functions`: what modules import. */
+  constructor(services: VmServices, counts: VmCounts, functions: VmFunctions = hostFunction) {
     this.#services = services;
     this.#counts = counts;
+    this.#functions = functions;
   }
 
   /** Returns the plugin's root context, started. Throws an Error with Envoy's text. */
@@ -59,12 +64,17 @@ export class LocalVms {
     this.#all.delete(local.vm);
     if (this.#vms.get(plugin.vm.key) === local) this.#vms.delete(plugin.vm.key);
     this.#counts.removed();
+    const { vmId } = plugin.vm;
+    const { shared } = this.#services;
+    shared.leave(local.vm);
+    for (const { settings } of this.#all.keys()) if (settings.vmId === vmId) return;
+    shared.forget(vmId);
   }
 
   #vmOf(settings: VmSettings): LocalVm {
     const known = this.#vms.get(settings.key);
     if (known !== undefined && !known.vm.hasFailed) return known;
-    const local = { vm: createVm(settings, this.#services), roots: new Map() };
+    const local = { vm: createVm(settings, this.#services, this.#functions), roots: new Map() };
     this.#counts.created();
     this.#vms.set(settings.key, local);
     this.#all.set(local.vm, local);
@@ -73,6 +83,6 @@ export class LocalVms {
 }
 
 /** Instantiates a module. Throws an Error with Envoy's text. */
-export function createVm(settings: VmSettings, services: VmServices): Vm {
-  return new WasmVm<Context>(settings, services, hostFunction, (vm) => new RootContext(vm, undefined));
+export function createVm(settings: VmSettings, services: VmServices, functions: VmFunctions): Vm {
+  return new WasmVm<Context>(settings, services, functions, (vm) => new RootContext(vm, undefined));
 }

@@ -55,9 +55,11 @@ export class PluginUse {
     // The jitter keeps the workers apart.
     if (nowMs - this.#loadedMs < this.plugin.reloadMs * (1 + this.#random() / 2)) return this.#stats.backedOff();
     this.#loadedMs = nowMs;
-    if (this.#root !== undefined) this.#vms.release(this.plugin, this.#root);
+    const failed = this.#root;
     this.#root = undefined;
     this.#stats.reloaded(this.#load());
+    // Shared data lasts as long as a VM of its vm_id: the new one is there first.
+    if (failed !== undefined) this.#vms.release(this.plugin, failed);
   }
 
   #load(): boolean {

@@ -42,7 +42,7 @@ function vmSettings(vm: VmConfig | undefined, plugin: PluginConfig, where?: stri
   const environment = environmentOf(vm);
   return {
     vmId,
-    key: sha256(vmId, configuration, code),
+    key: sha256(vmId, configuration, code, JSON.stringify([environment, names.sort()])),
     configuration,
     module: checkModule(code, hostSignature),
     environment,

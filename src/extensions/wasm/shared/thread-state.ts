@@ -16,7 +16,9 @@ interface Item {
 
 interface Queue {
   readonly items: Buffer[];
-  isReady: (token: number) => void;
+  /** The VM that has registered it last; undefined: it has ended. */
+  owner: object | undefined;
+  isReady: ((token: number) => void) | undefined;
 }
 
 export class ThreadState implements SharedState {
@@ -25,6 +27,7 @@ export class ThreadState implements SharedState {
   readonly #queues = new Map<number, Queue>();
   #bytes = 0;
   #cas = 0;
+  #lastToken = 0;
 
   get(vmId: string, key: string): Item | Result {
     return this.#data.get(keyOf(vmId, key)) ?? Result.NotFound;
@@ -41,17 +44,17 @@ export class ThreadState implements SharedState {
     return Result.Ok;
   }
 
-  registerQueue(vmId: string, name: string, isReady: (token: number) => void): number | undefined {
+  registerQueue(vmId: string, name: string, owner: object, isReady: (token: number) => void): number | undefined {
     const key = keyOf(vmId, name);
     const known = this.#tokens.get(key);
     if (known !== undefined) {
-      this.#queues.get(known)!.isReady = isReady;
+      Object.assign(this.#queues.get(known)!, { owner, isReady });
       return known;
     }
     if (this.#queues.size >= MAX_QUEUES || !this.#reserve(key.length + ENTRY_BYTES)) return undefined;
-    const token = this.#queues.size + 1;
+    const token = ++this.#lastToken;
     this.#tokens.set(key, token);
-    this.#queues.set(token, { items: [], isReady });
+    this.#queues.set(token, { items: [], owner, isReady });
     return token;
   }
 
@@ -64,7 +67,7 @@ export class ThreadState implements SharedState {
     if (queue === undefined) return Result.NotFound;
     if (!this.#reserve(value.length + ENTRY_BYTES)) return Result.InternalFailure;
     queue.items.push(Buffer.from(value));
-    setImmediate(() => queue.isReady(token));
+    setImmediate(() => queue.isReady?.(token));
     return Result.Ok;
   }
 
@@ -75,6 +78,26 @@ export class ThreadState implements SharedState {
     if (item === undefined) return Result.Empty;
     this.#bytes -= item.length + ENTRY_BYTES;
     return item;
+  }
+
+  leave(owner: object): void {
+    for (const queue of this.#queues.values()) if (queue.owner === owner) queue.owner = queue.isReady = undefined;
+  }
+
+  forget(vmId: string): void {
+    const prefix = keyOf(vmId, '');
+    for (const [key, { value }] of this.#data) {
+      if (!key.startsWith(prefix)) continue;
+      this.#data.delete(key);
+      this.#bytes -= key.length + ENTRY_BYTES + value.length;
+    }
+    for (const [key, token] of this.#tokens) {
+      if (!key.startsWith(prefix)) continue;
+      this.#bytes -= key.length + ENTRY_BYTES;
+      for (const item of this.#queues.get(token)!.items) this.#bytes -= item.length + ENTRY_BYTES;
+      this.#tokens.delete(key);
+      this.#queues.delete(token);
+    }
   }
 
   #reserve(bytes: number): boolean {

@@ -3,12 +3,15 @@
 /** Texts have one character a byte. */
 export type Pairs = readonly (readonly [name: string, value: string])[];
 
-/** Returns no pairs for bytes that are no list, as Envoy. */
+/** Many more than a message can have. */
+const MAX_PAIRS = 65_536;
+
+/** Returns no pairs for bytes that are no list, as Envoy, and for a list that is too long. */
 export function readPairs(bytes: Buffer): [string, string][] {
   if (bytes.length < 4) return [];
   const count = bytes.readUInt32LE(0);
   let at = 4 + count * 8;
-  if (at > bytes.length) return [];
+  if (count > MAX_PAIRS || at > bytes.length) return [];
   const pairs: [string, string][] = [];
   for (let i = 0; i < count; i++) {
     const nameLength = bytes.readUInt32LE(4 + i * 8);

@@ -11,8 +11,6 @@ export interface VmServices {
   readonly metrics: Metrics;
   readonly calls: HttpCalls;
   readonly shared: SharedState;
-  /** This server's node, as JSON. */
-  readonly node: unknown;
 }
 
 /** Stats that modules define. */
@@ -53,8 +51,12 @@ export interface SharedState {
   /** `cas`: 0, or the number that the value must have. */
   set(vmId: string, key: string, value: Buffer, cas: number): Result;
   /** Returns the queue's number; `isReady` is called on this thread when it has an item; undefined: no room. */
-  registerQueue(vmId: string, name: string, isReady: (token: number) => void): number | undefined;
+  registerQueue(vmId: string, name: string, owner: object, isReady: (token: number) => void): number | undefined;
   resolveQueue(vmId: string, name: string): number | undefined;
   enqueue(token: number, value: Buffer): Result;
   dequeue(token: number): Buffer | Result;
+  /** The VM `owner` has ended: it is not notified any more. */
+  leave(owner: object): void;
+  /** Drops data and queues. */
+  forget(vmId: string): void;
 }

@@ -3,19 +3,19 @@
 import type { WasmMemory } from './web-assembly.js';
 
 export class VmMemory {
-  readonly #memory: WasmMemory;
+  /** None until the module is instantiated. */
+  source: WasmMemory = { buffer: new ArrayBuffer(0) };
   /** Allocates bytes in the module; undefined: it failed. */
   readonly #allocate: (length: number) => number | undefined;
   /** All bytes. A memory that has grown has another buffer. */
   #view: Buffer = Buffer.alloc(0);
 
-  constructor(memory: WasmMemory, allocate: (length: number) => number | undefined) {
-    this.#memory = memory;
+  constructor(allocate: (length: number) => number | undefined) {
     this.#allocate = allocate;
   }
 
   get #bytes(): Buffer {
-    const { buffer } = this.#memory;
+    const { buffer } = this.source;
     if (this.#view.buffer !== buffer) this.#view = Buffer.from(buffer);
     return this.#view;
   }

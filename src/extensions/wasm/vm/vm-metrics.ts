@@ -20,6 +20,8 @@ interface Metric {
 export class VmMetrics {
   readonly #factory: Metrics;
   readonly #metrics = new Map<number, Metric>();
+  /** Numbers by type and name: a module may define a stat again for each request. */
+  readonly #ids = new Map<string, number>();
   /** By type. */
   readonly #next = [STEP, STEP, STEP];
 
@@ -29,17 +31,21 @@ export class VmMetrics {
 
   /** Returns the number of a stat; undefined: there are too many, or the name has another type. */
   define(type: MetricType, name: string): number | undefined {
+    const key = `${type} ${name}`;
+    const known = this.#ids.get(key);
+    if (known !== undefined) return known;
     if (this.#metrics.size >= MAX_METRICS || name === '' || name.length > 256) return undefined;
     let apply: (amount: number) => void;
     try {
       apply = this.#create(type, name.replace(/[^\x21-\x7e]/g, '_'));
     } catch {
-      // A stat of another type has the name.
+      // A stat of another type has the name, or there are too many.
       return undefined;
     }
     const id = this.#next[type]! + type;
     this.#next[type]! += STEP;
     this.#metrics.set(id, { type, value: 0n, apply });
+    this.#ids.set(key, id);
     return id;
   }
 

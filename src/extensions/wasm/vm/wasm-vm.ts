@@ -34,6 +34,8 @@ export interface VmSettings {
 /** A context of the module, as the VM needs it. */
 export interface VmContext {
   readonly id: number;
+  /** Called when the VM has ended because the module has failed. */
+  vmFailed(): void;
 }
 
 /** A function that modules import. Numbers of 64 bits are bigints. */
@@ -63,6 +65,8 @@ export class WasmVm<C extends VmContext = VmContext> {
   #depth = 0;
   #nextId = 1;
   #isStarting = true;
+  /** The contexts have been notified of the failure. */
+  #isNotified = false;
 
   /** Instantiates and initializes the module. Throws an Error whose message is Envoy's. */
   constructor(
@@ -76,9 +80,9 @@ export class WasmVm<C extends VmContext = VmContext> {
     this.first = createFirst(this);
     this.#current = this.first;
     this.contexts.set(0, this.first);
+    this.memory = new VmMemory((length) => this.#allocate(length));
     this.#exports = this.#instantiate(functions).exports;
-    const memory = this.#exports['memory'] as WasmMemory | undefined;
-    this.memory = new VmMemory(memory ?? { buffer: new ArrayBuffer(0) }, (length) => this.#allocate(length));
+    if (settings.module.hasMemory) this.memory.source = this.#exports['memory'] as WasmMemory;
     this.#start();
     this.#isStarting = false;
     if (this.failure !== undefined) throw new Error(this.failure);
@@ -140,14 +144,20 @@ export class WasmVm<C extends VmContext = VmContext> {
       this.#current = before;
       this.#effective = effective;
     }
-    if (this.#depth === 0) this.#runDeferred();
+    if (this.#depth > 0) return result;
+    this.#runDeferred();
+    if (this.failure !== undefined) this.#notify();
     return result;
   }
 
-  /** Runs an action after the running call of the module. */
-  defer(action: () => void): void {
-    if (this.#deferred.length >= MAX_ACTIONS) return this.fail(`more than ${MAX_ACTIONS} actions in one call`);
+  /** Runs an action after the running call of the module. Returns false if there are too many, which ends the VM. */
+  defer(action: () => void): boolean {
+    if (this.#deferred.length >= MAX_ACTIONS) {
+      this.fail(`more than ${MAX_ACTIONS} actions in one call`);
+      return false;
+    }
     this.#deferred.push(action);
+    return true;
   }
 
   fail(message: string): void {
@@ -166,6 +176,12 @@ export class WasmVm<C extends VmContext = VmContext> {
       this.fail(`Function: ${name} failed: Uncaught ${errorText(error)}`);
       return undefined;
     }
+  }
+
+  #notify(): void {
+    if (this.#isNotified) return;
+    this.#isNotified = true;
+    for (const context of [...this.contexts.values()]) context.vmFailed();
   }
 
   #runDeferred(): void {
