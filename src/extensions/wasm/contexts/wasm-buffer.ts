@@ -31,25 +31,34 @@ export class FixedBuffer implements WasmBuffer {
   }
 }
 
-/** Part of a body: bytes are put before or after it, or replace all of it, as in Envoy. */
+/** What a BodyBuffer shows. */
+export interface ShownBody {
+  readonly length: number;
+  /** Returns the bytes, valid while the buffer is used. */
+  read(): Uint8Array;
+  /** Maximum bytes after a change. */
+  readonly maxLength: number;
+  /** Called instead of a change that needs more. */
+  tooLong(): void;
+}
+
+/** Part of a body: bytes are put before or after it, or replace all of it, as in Envoy. It is read when the module does so. */
 export class BodyBuffer implements WasmBuffer {
   /** Undefined: unchanged. */
   replacement: Uint8Array | undefined;
-  readonly #bytes: Uint8Array;
-  readonly #maxLength: number;
+  readonly #shown: ShownBody;
+  #read: Uint8Array | undefined;
 
-  /** `bytes`: valid while the buffer is used. */
-  constructor(bytes: Uint8Array, maxLength: number) {
-    this.#bytes = bytes;
-    this.#maxLength = maxLength;
+  constructor(shown: ShownBody) {
+    this.#shown = shown;
   }
 
   get #now(): Uint8Array {
-    return this.replacement ?? this.#bytes;
+    return this.replacement ?? (this.#read ??= this.#shown.read());
   }
 
   get length(): number {
-    return this.#now.length;
+    return this.replacement?.length ?? this.#shown.length;
   }
 
   slice(start: number, length: number): Uint8Array {
@@ -66,8 +75,9 @@ export class BodyBuffer implements WasmBuffer {
     } else if (start >= now.length) parts = [now, data];
     else return Result.BadArgument;
     const total = parts.reduce((sum, part) => sum + part.length, 0);
-    if (total > this.#maxLength) return Result.InternalFailure;
-    this.replacement = Buffer.concat(parts);
+    // Modules take a failure for a defect of the host, and end.
+    if (total > this.#shown.maxLength) this.#shown.tooLong();
+    else this.replacement = Buffer.concat(parts);
     return Result.Ok;
   }
 }

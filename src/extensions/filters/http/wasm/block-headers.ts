@@ -25,16 +25,24 @@ const FRAMING = new Set([
   'proxy-connection',
 ]);
 
+/** The message whose fields a module changes. */
+export interface FieldOwner {
+  /** Called after a change. */
+  changed(): void;
+  /** Called when a module sets what cannot be sent, such as a value with a line break. */
+  refused(): void;
+}
+
 export class BlockHeaders implements MutableHeaderMap {
   readonly #block: HeaderBlock;
   readonly #kind: BlockKind;
-  /** Called after a change. */
-  readonly #changed: (() => void) | undefined;
+  /** Undefined: for reading only. */
+  readonly #owner: FieldOwner | undefined;
 
-  constructor(block: HeaderBlock, kind: BlockKind, changed?: () => void) {
+  constructor(block: HeaderBlock, kind: BlockKind, owner?: FieldOwner) {
     this.#block = block;
     this.#kind = kind;
-    this.#changed = changed;
+    this.#owner = owner;
   }
 
   get size(): number {
@@ -119,7 +127,7 @@ export class BlockHeaders implements MutableHeaderMap {
 
   #setPseudo(name: string, value: string): Result {
     const block = this.#block;
-    return this.#orBadArgument(() => {
+    return this.#orRefused(() => {
       if (this.#kind === BlockKind.Response && name === ':status') block.setStatus(Number(value));
       else if (this.#kind !== BlockKind.Request) return false;
       else if (name === ':path') block.setPath(value);
@@ -132,23 +140,28 @@ export class BlockHeaders implements MutableHeaderMap {
   }
 
   #change(name: string, act: (key: HeaderKey) => void): Result {
-    const key = FRAMING.has(name) ? undefined : keyOrUndefined(name);
+    const isFraming = FRAMING.has(name) || (name === 'content-length' && this.#kind === BlockKind.Trailers);
+    const key = isFraming ? undefined : keyOrUndefined(name);
     if (key === undefined) return Result.BadArgument;
-    return this.#orBadArgument(() => {
+    return this.#orRefused(() => {
       act(key);
       return true;
     });
   }
 
-  /** A field that cannot be sent is not set. */
-  #orBadArgument(act: () => boolean): Result {
+  /**
+   * A field that cannot be sent is not set, and as in Envoy the request fails, not the call: modules take a failure for a defect of the
+   * host and end, so that one client's value would end the module for all.
+   */
+  #orRefused(act: () => boolean): Result {
     try {
       if (!act()) return Result.BadArgument;
     } catch (error) {
-      if (error instanceof TypeError || error instanceof RangeError) return Result.BadArgument;
-      throw error;
+      if (!(error instanceof TypeError || error instanceof RangeError)) throw error;
+      this.#owner?.refused();
+      return Result.Ok;
     }
-    this.#changed?.();
+    this.#owner?.changed();
     return Result.Ok;
   }
 }

@@ -1,6 +1,13 @@
 // The filter of one request: its context in the module, whose functions see the request and the response.
 
-import { type DataStatus, type HeaderBlock, HeadersStatus, type HttpFilter, type StreamControl } from '../../../sdk.js';
+import {
+  DataStatus,
+  type HeaderBlock,
+  HeadersStatus,
+  type HttpFilter,
+  type LocalReply,
+  type StreamControl,
+} from '../../../sdk.js';
 import { BufferType, MapType, Result, StreamType } from '../../../wasm/abi.js';
 import { Context, type LocalResponse } from '../../../wasm/contexts/context.js';
 import type { HeaderMap, MutableHeaderMap } from '../../../wasm/contexts/header-map.js';
@@ -9,7 +16,7 @@ import type { WasmBuffer } from '../../../wasm/contexts/wasm-buffer.js';
 import type { PluginUse } from '../../../wasm/plugin/plugin-use.js';
 import { BlockHeaders, BlockKind } from './block-headers.js';
 import { REQUEST, RESPONSE } from './direction.js';
-import { FAILED, localReply } from './replies.js';
+import { FAILED, localReply, refusal } from './replies.js';
 import { StreamProperties } from './stream-properties.js';
 import { type MessageOwner, WasmMessage } from './wasm-message.js';
 
@@ -34,9 +41,11 @@ export class HttpContext extends Context implements HttpFilter, MessageOwner {
   #hasResponse = false;
   /** The VM's failure has answered the request. */
   #hasFailed = false;
-  /** Held for proxy_on_log(). */
-  #loggedRequest: HeaderBlock | undefined;
-  #loggedResponse: HeaderBlock | undefined;
+  /** The module has answered the request; in the callbacks for a response, the response. */
+  #hasReplied = false;
+  /** Held until the end of the stream: for proxy_on_log(), and those of a response for its properties too. */
+  #heldRequest: HeaderBlock | undefined;
+  #heldResponse: HeaderBlock | undefined;
   #isLogging = false;
 
   constructor(shared: SharedByRequests, use: PluginUse, root: RootContext, stream: StreamControl) {
@@ -62,8 +71,7 @@ export class HttpContext extends Context implements HttpFilter, MessageOwner {
 
   decodeHeaders(block: HeaderBlock, endStream: boolean): HeadersStatus {
     this.#isCreated = true;
-    this.#loggedRequest = this.#heldForLog(block);
-    this.#properties.request = block;
+    if (this.vm.has('proxy_on_log') && block.hold()) this.#heldRequest = block;
     this.vm.call(this, 'proxy_on_context_create', this.id, this.root.id);
     return this.#request.onHeaders(block, endStream);
   }
@@ -79,32 +87,28 @@ export class HttpContext extends Context implements HttpFilter, MessageOwner {
   encodeHeaders(block: HeaderBlock, endStream: boolean): HeadersStatus {
     // A filter before this one has answered.
     if (!this.#isCreated) return HeadersStatus.Continue;
-    this.#loggedResponse = this.#heldForLog(block);
-    this.#properties.response = block;
+    // The host's exchange may end before a module continues.
+    if (block.hold()) this.#properties.response = this.#heldResponse = block;
     this.#hasResponse = true;
+    this.#hasReplied = false;
     return this.#response.onHeaders(block, endStream);
   }
 
   encodeData(offset: number, length: number, endStream: boolean): DataStatus {
+    if (!this.#isCreated) return DataStatus.Continue;
     return this.#response.onData(this.#shared.memory.bytes.subarray(offset, offset + length), endStream);
   }
 
   encodeTrailers(trailers: HeaderBlock): HeadersStatus {
-    return this.#response.onTrailers(trailers);
+    return this.#isCreated ? this.#response.onTrailers(trailers) : HeadersStatus.Continue;
   }
 
   onDestroy(): void {
     this.#isDone = true;
     this.#request.end();
     this.#response.end();
-    try {
-      if (this.#isCreated) this.#end();
-    } finally {
-      this.vm.contexts.delete(this.id);
-      this.#loggedRequest?.drop();
-      this.#loggedResponse?.drop();
-      this.#use.release();
-    }
+    // A call of the module may cause the end of a stream, but modules are not called within their calls.
+    if (!this.vm.isRunning || !this.vm.defer(() => this.#end())) this.#end();
   }
 
   // ── For the messages ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -127,14 +131,28 @@ export class HttpContext extends Context implements HttpFilter, MessageOwner {
     return true;
   }
 
+  /** As no callback would continue what the module holds, it is answered or passed on now. */
+  override vmFailed(): void {
+    if (!this.#request.isHeld && !this.#response.isHeld) return;
+    this.stream.run(() => {
+      if (this.mustFail()) return;
+      this.#request.continue();
+      this.#response.continue();
+    });
+  }
+
+  refuse(details: string): void {
+    this.#reply(refusal(details));
+  }
+
   // ── Context ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
   override readableMap(type: MapType): HeaderMap | undefined {
     if (this.#isLogging) {
       if (type === MapType.RequestHeaders)
-        return this.#loggedRequest && new BlockHeaders(this.#loggedRequest, BlockKind.Request);
+        return this.#heldRequest && new BlockHeaders(this.#heldRequest, BlockKind.Request);
       if (type === MapType.ResponseHeaders)
-        return this.#loggedResponse && new BlockHeaders(this.#loggedResponse, BlockKind.Response);
+        return this.#heldResponse && new BlockHeaders(this.#heldResponse, BlockKind.Response);
     }
     return super.readableMap(type);
   }
@@ -185,8 +203,7 @@ export class HttpContext extends Context implements HttpFilter, MessageOwner {
   override sendLocalResponse(response: LocalResponse): Result {
     const reply = localReply(response);
     if (reply === undefined) return Result.BadArgument;
-    this.#answered();
-    this.#later(() => this.stream.sendLocalReply(reply));
+    this.#reply(reply);
     return Result.Ok;
   }
 
@@ -199,6 +216,14 @@ export class HttpContext extends Context implements HttpFilter, MessageOwner {
   }
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Sends the first reply after the module's call. */
+  #reply(reply: LocalReply): void {
+    if (this.#hasReplied) return;
+    this.#hasReplied = true;
+    this.#answered();
+    this.#later(() => this.stream.sendLocalReply(reply));
+  }
 
   /** Acts after the module's call. */
   #later(act: () => void): void {
@@ -224,11 +249,19 @@ export class HttpContext extends Context implements HttpFilter, MessageOwner {
     return this.vm.settings.module.abi === '0.1.0' && (name === REQUEST.onHeaders || name === RESPONSE.onHeaders);
   }
 
-  #heldForLog(block: HeaderBlock): HeaderBlock | undefined {
-    return this.vm.has('proxy_on_log') && block.hold() ? block : undefined;
+  #end(): void {
+    try {
+      if (this.#isCreated) this.#callLast();
+    } finally {
+      this.vm.contexts.delete(this.id);
+      this.#properties.response = undefined;
+      this.#heldRequest?.drop();
+      this.#heldResponse?.drop();
+      this.#use.release();
+    }
   }
 
-  #end(): void {
+  #callLast(): void {
     this.#isLogging = true;
     this.vm.call(this, 'proxy_on_log', this.id);
     this.#isLogging = false;

@@ -4,8 +4,17 @@ import { keyOf } from '../../../script/header-keys.js';
 import type { HeaderBlock, HeaderKey, LocalReply } from '../../../sdk.js';
 import type { LocalResponse } from '../../../wasm/contexts/context.js';
 
+/** Details of a refusal. */
+export const INVALID_FIELD = 'wasm_invalid_field';
+export const LONG_BODY = 'wasm_long_body';
+
 /** The answer when a VM has ended and the plugin fails closed. */
 export const FAILED: LocalReply = { status: 503, body: '', details: 'wasm_fail_stream', flags: 0 };
+
+/** The answer when a module does what cannot be sent. */
+export function refusal(details: string): LocalReply {
+  return { status: 503, body: '', details, flags: 0 };
+}
 
 /** Follow from the connection and the body. */
 const FRAMING = new Set([
@@ -18,18 +27,18 @@ const FRAMING = new Set([
   'trailer',
 ]);
 
-/** Returns undefined for a response that cannot be sent. */
+/** Returns a refusal if a field cannot be sent, and undefined for a status that cannot be sent. */
 export function localReply({ body, details, grpcStatus, headers, status }: LocalResponse): LocalReply | undefined {
   if (status < 200 || status > 599) return undefined;
   const fields: [HeaderKey, string][] = [];
   try {
     for (const [name, value] of headers) {
       if (FRAMING.has(name) || name.startsWith(':')) continue;
-      if (/[\r\n\0]/.test(value)) return undefined;
+      if (/[\r\n\0]/.test(value)) return refusal(INVALID_FIELD);
       fields.push([keyOf(name), value]);
     }
   } catch {
-    return undefined;
+    return refusal(INVALID_FIELD);
   }
   return {
     status,

@@ -6,8 +6,9 @@
 import { DataStatus, type HeaderBlock, HeadersStatus, type StreamControl } from '../../../sdk.js';
 import { Action, DataAction } from '../../../wasm/abi.js';
 import { BodyBuffer, type WasmBuffer } from '../../../wasm/contexts/wasm-buffer.js';
-import { BlockHeaders, BlockKind } from './block-headers.js';
+import { BlockHeaders, BlockKind, type FieldOwner } from './block-headers.js';
 import type { Direction } from './direction.js';
+import { INVALID_FIELD, LONG_BODY } from './replies.js';
 
 const NOTHING = new Uint8Array(0);
 
@@ -23,9 +24,11 @@ export interface MessageOwner {
   callModule(name: string, ...values: number[]): number | undefined;
   /** Answers the request if the VM has ended and the plugin fails closed. Returns whether it has done so now. */
   mustFail(): boolean;
+  /** Answers the request with 503 after the module's call. */
+  refuse(details: string): void;
 }
 
-export class WasmMessage {
+export class WasmMessage implements FieldOwner {
   /** The module, or its failure, has answered the request: nothing of this message passes. */
   isAnswered = false;
   readonly #context: MessageOwner;
@@ -109,12 +112,11 @@ export class WasmMessage {
 
   get headers(): BlockHeaders | undefined {
     if (this.#head === undefined) return undefined;
-    const isRequest = this.#direction.kind === BlockKind.Request;
-    return new BlockHeaders(this.#head, this.#direction.kind, isRequest ? () => this.selectRoute() : undefined);
+    return new BlockHeaders(this.#head, this.#direction.kind, this);
   }
 
   get trailers(): BlockHeaders | undefined {
-    return this.#trailers && new BlockHeaders(this.#trailers, BlockKind.Trailers);
+    return this.#trailers && new BlockHeaders(this.#trailers, BlockKind.Trailers, this);
   }
 
   get body(): WasmBuffer | undefined {
@@ -122,9 +124,22 @@ export class WasmMessage {
     return this.#isBuffering ? new HeldBody(this.#context, this.#direction) : undefined;
   }
 
+  changed(): void {
+    if (this.#direction.kind === BlockKind.Request) this.selectRoute();
+  }
+
+  refused(): void {
+    this.#context.refuse(INVALID_FIELD);
+  }
+
   /** The route is selected again when the head passes. */
   selectRoute(): void {
     if (!this.#hasPassedHead) this.#selectsRoute = true;
+  }
+
+  /** The filter holds some of it until the module continues. */
+  get isHeld(): boolean {
+    return this.#isStopped || this.#isBuffering;
   }
 
   /** Called after the module's call: it has continued the message. */
@@ -163,11 +178,12 @@ export class WasmMessage {
   }
 
   #showBody(piece: Uint8Array, endStream: boolean): number | undefined {
-    const { stream, bufferLimit } = this.#context;
-    const held = this.#isBuffering ? this.#direction.held(stream) : NOTHING;
-    const bytes = held.length === 0 ? piece : Buffer.concat([held, piece]);
-    this.#body = new BodyBuffer(bytes, Math.max(bufferLimit, bytes.length));
-    return this.#call(this.#direction.onBody, bytes.length, endStream ? 1 : 0);
+    const heldBytes = this.#isBuffering ? this.#direction.heldBytes(this.#context.stream) : 0;
+    const length = heldBytes + piece.length;
+    // Not copied before the module reads it: a body may come in many pieces.
+    const read = () => (heldBytes === 0 ? piece : Buffer.concat([this.#direction.held(this.#context.stream), piece]));
+    this.#body = shownBody(this.#context, length, read);
+    return this.#call(this.#direction.onBody, length, endStream ? 1 : 0);
   }
 
   #takeReplacement(): Uint8Array | undefined {
@@ -256,6 +272,11 @@ export class WasmMessage {
   }
 }
 
+function shownBody(context: MessageOwner, length: number, read: () => Uint8Array): BodyBuffer {
+  const maxLength = Math.max(context.bufferLimit, length);
+  return new BodyBuffer({ length, read, maxLength, tooLong: () => context.refuse(LONG_BODY) });
+}
+
 /** The body that the filter holds, outside of the module's callback for it. */
 class HeldBody implements WasmBuffer {
   readonly #context: MessageOwner;
@@ -277,8 +298,8 @@ class HeldBody implements WasmBuffer {
   }
 
   replace(start: number, length: number, data: Uint8Array) {
-    const { bufferLimit, stream } = this.#context;
-    const buffer = new BodyBuffer(this.#bytes, Math.max(bufferLimit, this.#bytes.length));
+    const { stream } = this.#context;
+    const buffer = shownBody(this.#context, this.#bytes.length, () => this.#bytes);
     const result = buffer.replace(start, length, data);
     const { replacement } = buffer;
     if (replacement === undefined) return result;
