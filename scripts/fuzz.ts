@@ -1,6 +1,6 @@
 // `npm run fuzz`: mutated traffic against a running server, TLS connections in both directions, TLS secrets of a management server,
 // expressions, first bytes of connections for listener filters, names of hosts, HTTP/2 connections to the codec, gRPC messages, JSON bodies, tokens, logins,
-// trace contexts, redirects, the gRPC-JSON transcoder, its admin port and the sockets of its hot restart, then mutated configurations, for a
+// trace contexts, redirects, the gRPC-JSON transcoder, Wasm modules, its admin port and the sockets of its hot restart, then mutated configurations, for a
 // bounded time.
 //
 // Exits with status 1 if a worker died, an exception was caught, a stack trace was printed or a resource was leaked, and prints
@@ -27,12 +27,13 @@ import { fuzzTokens } from './fuzz/tokens.js';
 import { fuzzTraceContexts } from './fuzz/trace-contexts.js';
 import { fuzzTraffic } from './fuzz/traffic.js';
 import { fuzzTranscoder } from './fuzz/transcoder.js';
+import { fuzzWasmModules } from './fuzz/wasm-modules.js';
 
 const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           the duration, divided equally among the targets (default 60)
   --seed=N              repeats a run (default: random)
-  --only=traffic|tls|secrets|expressions|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|logins|trace-contexts|redirects|admin|restart|configurations
+  --only=traffic|tls|secrets|expressions|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|logins|trace-contexts|redirects|wasm-modules|admin|restart|configurations
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -62,6 +63,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
     { name: 'trace-contexts', fuzz: fuzzTraceContexts },
     { name: 'redirects', fuzz: fuzzRedirects },
     { name: 'transcoder', fuzz: fuzzTranscoder },
+    { name: 'wasm-modules', fuzz: fuzzWasmModules },
     { name: 'admin', fuzz: fuzzAdmin },
     { name: 'restart', fuzz: fuzzRestart },
     { name: 'configurations', fuzz: fuzzConfigurations },
