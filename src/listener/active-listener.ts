@@ -4,7 +4,7 @@ import { type Address, decodeSockaddr } from '../io/addresses/address.js';
 import type { BufferLimits } from '../io/transport/buffer-limits.js';
 import type { ConnectionHandler, ListenerHandler } from '../io/transport/connection-handler.js';
 import type { Transport } from '../io/transport/transport.js';
-import type { ThreadOverload } from '../runtime/overload/thread-overload.js';
+import type { OverloadChange, ThreadOverload } from '../runtime/overload/thread-overload.js';
 import { ListenerStats } from '../stats/layouts/listener.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { AcceptFailures } from './accept-failures.js';
@@ -389,16 +389,16 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
     this.#connectionLimit.update();
   }
 
-  overloadChanged(haveTimeoutsChanged: boolean): void {
+  overloadChanged({ shortensTimeouts, togglesAccepting }: OverloadChange): void {
     if (this.#overload === undefined) return;
-    if (this.#isAccepting) {
+    if (togglesAccepting && this.#isAccepting) {
       const { isAcceptingStopped } = this.#overload;
       for (const id of this.#ids) {
         if (isAcceptingStopped) this.#transport.suspend(id);
         else this.#transport.accept(id);
       }
     }
-    if (haveTimeoutsChanged) this.#forEach(({ handler }) => handler?.onTimeoutsChanged?.());
+    if (shortensTimeouts) this.#forEach(({ handler }) => handler?.onTimeoutsChanged?.());
   }
 
   onAcceptFailed(errno: number): void {

@@ -1,5 +1,6 @@
 // A version of a listener on one worker, of either protocol.
 
+import type { OverloadChange } from '../runtime/overload/thread-overload.js';
 import type { DrainWindow } from './drain-window.js';
 import type { HandedOverConnection, HandOverQueue, PreparedTakeOver } from './hand-over.js';
 import type { FilterChain, FilterChainFinder } from './network-filter.js';
@@ -38,7 +39,7 @@ export interface WorkerListener {
   /** Called when runtime values have changed. */
   runtimeChanged(): void;
   /** Called when the overload manager has changed the state of actions. */
-  overloadChanged(haveTimeoutsChanged: boolean): void;
+  overloadChanged(change: OverloadChange): void;
   /** Starts moving its connections to another process; undefined: stops that. */
   handOver(queue: HandOverQueue | undefined): void;
   /** Prepares to take over a connection from another process. Returns a string with the reason if that is not possible. */

@@ -177,8 +177,7 @@ class Worker {
   #followOverload(overload: ThreadOverload | undefined): void {
     if (overload === undefined) return;
     this.#ports.port(OVERLOAD_PORT).onState = (state) => {
-      const haveTimeoutsChanged = overload.set(state as OverloadState);
-      this.#configuration.listeners.overloadChanged(haveTimeoutsChanged);
+      this.#configuration.listeners.overloadChanged(overload.set(state as OverloadState));
     };
   }
 

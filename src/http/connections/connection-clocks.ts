@@ -9,7 +9,7 @@ import type { ThreadOverload } from '../../runtime/overload/thread-overload.js';
 import { HttpStats } from '../../stats/layouts/http.js';
 import type { ServerCodec } from '../codec/connections.js';
 import type { ManagerContext } from '../manager-context.js';
-import type { HeadTimeout } from './head-timeouts.js';
+import { firstHeadTimeout, type HeadTimeout } from './head-timeouts.js';
 
 /** A connection as its clocks use it. */
 export interface ClockedConnection {
@@ -87,9 +87,9 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
   /** The shortest timeout, which the overload manager may have reduced. */
   get #shortestMs(): number {
     const { overload } = this.owner;
-    const { options, shortestTimeoutMs } = this.#manager;
+    const { shortestTimeoutMs } = this.#manager;
     if (overload === undefined) return shortestTimeoutMs;
-    const reduced = [this.#idleMs, this.#maxMs, overload.timeout('HTTP_DOWNSTREAM_STREAM_IDLE', options.streamIdleMs)];
+    const reduced = [this.#idleMs, this.#maxMs, this.#streamIdleMs];
     return Math.min(shortestTimeoutMs, ...reduced.filter((ms) => ms > 0));
   }
 
@@ -101,6 +101,18 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
   get #maxMs(): number {
     const { maxConnectionMs } = this.#manager.options;
     return this.owner.overload?.timeout('HTTP_DOWNSTREAM_CONNECTION_MAX', maxConnectionMs) ?? maxConnectionMs;
+  }
+
+  get #streamIdleMs(): number {
+    const { streamIdleMs } = this.#manager.options;
+    return this.owner.overload?.timeout('HTTP_DOWNSTREAM_STREAM_IDLE', streamIdleMs) ?? streamIdleMs;
+  }
+
+  /** The timeout of an incomplete head. */
+  get #headTimeout(): HeadTimeout | undefined {
+    const { headTimeout, options } = this.#manager;
+    const streamIdleMs = this.#streamIdleMs;
+    return streamIdleMs === options.streamIdleMs ? headTimeout : firstHeadTimeout({ ...options, streamIdleMs });
   }
 
   wakeWithin(timeoutMs: number): void {
@@ -147,14 +159,15 @@ export class ConnectionClocks extends Timer<ClockedConnection> {
   }
 
   #checkNextRequest(now: number): number {
-    const { headTimeout, options, stats } = this.#manager;
+    const { options, stats } = this.#manager;
     const { codec } = this.owner;
     const isStopped = codec?.awaitsClient === true;
     // The beginning of a head may have been received with the previous request.
     if (codec?.holdsNoRequest) this.requestStartMs = UNSET;
     else if (this.requestStartMs === UNSET && !isStopped && codec !== undefined && codec.bufferedBytes > 0)
       this.requestStartMs = this.activeMs;
-    if (this.requestStartMs !== UNSET && !isStopped && headTimeout !== undefined) {
+    const headTimeout = this.requestStartMs === UNSET || isStopped ? undefined : this.#headTimeout;
+    if (headTimeout !== undefined) {
       const left = headTimeout.ms - (now - this.requestStartMs);
       if (left > 0) return left;
       stats.http.increment(headTimeout.counter);

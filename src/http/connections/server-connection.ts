@@ -181,7 +181,8 @@ export class ServerConnection
   }
 
   onTimeoutsChanged(): void {
-    this.clocks.hurry();
+    // The clocks of a connection that is being moved to another process stand still.
+    if (this.clocks.isScheduled) this.clocks.hurry();
   }
 
   // ── LocalEnd: for the normalization of hosts ─────────────────────────────────────────────────────────────────────
@@ -277,9 +278,9 @@ export class ServerConnection
 
   onData(offset: number, length: number): void {
     const now = this.manager.thread.clock.monotonicMs;
-    if (this.overload !== undefined && this.#shedsInput(this.overload)) return;
+    if (this.overload !== undefined && this.#shedsInput(this.overload, length)) return;
     if (this.#protocol === undefined && !this.#findProtocol(offset, length)) return;
-    if (this.overload !== undefined && this.#shedsDispatch(this.overload)) return;
+    if (this.overload !== undefined && this.#shedsDispatch(this.overload, length)) return;
     if (this.#isActive) this.clocks.activeMs = now;
     if (this.#active.first === undefined && (this.clocks.requestStartMs === UNSET || this.#codec?.holdsNoRequest))
       this.clocks.requestStartMs = now;
@@ -303,13 +304,15 @@ export class ServerConnection
   }
 
   /** Load shed points for input of any protocol. Returns whether the connection is closed. */
-  #shedsInput(overload: ThreadOverload): boolean {
+  #shedsInput(overload: ThreadOverload, length: number): boolean {
     if (this.#protocol === undefined && overload.createCodec?.sheds()) {
+      this.#countReceived(length);
       this.manager.stats.http.increment(HttpStats.at.downstream_rq_overload_close);
       this.onClose(false);
       return true;
     }
     if (overload.goAwayAndClose?.sheds()) {
+      this.#countReceived(length);
       this.#codec?.refuseStreams();
       this.#shedRequests();
       if (!this.socket.isClosed) this.onClose(false);
@@ -321,9 +324,10 @@ export class ServerConnection
   /**
    * Load shed points for input whose protocol is known. Returns whether the input is dropped: requests get an error, and the connection ends.
    */
-  #shedsDispatch(overload: ThreadOverload): boolean {
+  #shedsDispatch(overload: ThreadOverload, length: number): boolean {
     if (!this.#closesAfterResponse && overload.goAway?.sheds()) this.#closesAfterResponse = this.#goesAway = true;
     if (this.#isMultiplexed || !overload.http1Dispatch?.sheds()) return false;
+    this.#countReceived(length);
     this.manager.stats.http.increment(HttpStats.at.downstream_rq_overload_close);
     if (this.#active.first === undefined) this.#acquireCodec().refuseNext(SHED_INPUT);
     else this.#shedRequests();

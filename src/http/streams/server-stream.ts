@@ -462,7 +462,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.info.virtualHostName = route.virtualHostName;
     // Known before the router runs: as in Envoy, logs and headers name the cluster of a request that a filter answers.
     this.info.upstreamCluster = (route.cluster as RouteCluster | undefined)?.current?.spec;
-    if (route.idleTimeoutMs !== undefined) this.connection.wakeWithin(route.idleTimeoutMs);
+    if (route.idleTimeoutMs !== undefined) this.connection.wakeWithin(this.#idleTimeoutMs!);
     if (route.streamDuration !== undefined) {
       this.#clocks.maxMs = route.streamDuration.apply(headers, this.isGrpc, this.manager.options.maxStreamMs);
       this.connection.wakeWithin(this.#clocks.maxMs);

@@ -9,7 +9,7 @@ import type {
   DatagramSockets,
 } from '../../io/datagrams/datagram-sockets.js';
 import { forEachGuarded } from '../../log/internal-errors.js';
-import type { ThreadOverload } from '../../runtime/overload/thread-overload.js';
+import type { OverloadChange, ThreadOverload } from '../../runtime/overload/thread-overload.js';
 import { UdpListenerStats } from '../../stats/layouts/udp.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import { OpenConnections } from '../open-connections.js';
@@ -66,9 +66,9 @@ export class UdpListener implements WorkerListener {
     for (const socket of this.#open) socket.setReceiving(false);
   }
 
-  overloadChanged(): void {
+  overloadChanged({ togglesAccepting }: OverloadChange): void {
     const { overload } = this.#options;
-    if (overload === undefined || !this.#isReceiving) return;
+    if (overload === undefined || !togglesAccepting || !this.#isReceiving) return;
     for (const socket of this.#open) socket.setReceiving(!overload.isAcceptingStopped);
   }
 

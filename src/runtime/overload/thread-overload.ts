@@ -8,6 +8,14 @@ import type { Scope } from '../../stats/thread-stats.js';
 import type { OverloadSpec, OverloadState, TimerType } from './overload-state.js';
 import { scaled } from './scaled-timeouts.js';
 
+/** What a new state changes for connections and listeners that exist. */
+export interface OverloadChange {
+  /** Listeners stop or resume accepting. */
+  readonly togglesAccepting: boolean;
+  /** Timeouts have become shorter, and may be over. */
+  readonly shortensTimeouts: boolean;
+}
+
 export class ThreadOverload {
   readonly acceptConnection: LoadShedPoint | undefined;
   readonly createCodec: LoadShedPoint | undefined;
@@ -51,16 +59,20 @@ export class ThreadOverload {
     this.tcpProxyData = point(ShedPoint.TcpProxyData);
   }
 
-  /** Sets a published state. Returns whether timeouts have changed. */
-  set(state: OverloadState): boolean {
+  /** Sets a published state. */
+  set(state: OverloadState): OverloadChange {
+    const wasAcceptingStopped = this.isAcceptingStopped;
+    const before = this.#reducesTimeouts;
     this.#stopsRequests = state[Action.StopAcceptingRequests] ?? 0;
     this.#disablesKeepAlive = state[Action.DisableKeepAlive] ?? 0;
     this.#rejectsConnections = state[Action.RejectConnections] ?? 0;
     this.isAcceptingStopped = state[Action.StopAcceptingConnections] === 1;
     for (const point of this.#points) point.value = state[point.name] ?? 0;
-    const before = this.#reducesTimeouts;
     this.#reducesTimeouts = state[Action.ReduceTimeouts] ?? 0;
-    return before !== this.#reducesTimeouts;
+    return {
+      togglesAccepting: this.isAcceptingStopped !== wasAcceptingStopped,
+      shortensTimeouts: this.#reducesTimeouts > before,
+    };
   }
 
   /** Returns whether a new connection is to be closed. */

@@ -1,6 +1,7 @@
 // The action shrink_heap: while it is active, all threads collect their garbage and return free memory to the kernel at an interval.
 
 import { durationMs } from '../../common/time/duration.js';
+import { MAX_TIMER_MS } from '../../common/time/max-timer.js';
 import { Action } from '../../config/fields/overload-names.js';
 import type { OverloadAction } from '../../config/generated/api.js';
 import { unpack } from '../../config/schema/any.js';
@@ -21,7 +22,7 @@ export class ShrinkHeap {
   /** `shrink` makes all threads shrink. */
   constructor({ typed_config: config }: OverloadAction, scopes: Pick<WorkerScopes, 'add'>, shrink: () => void) {
     const { timer_interval: interval } = unpack(config, 'envoy.config.overload.v3.ShrinkHeapConfig') ?? {};
-    this.#intervalMs = durationMs(interval, DEFAULT_INTERVAL_MS);
+    this.#intervalMs = Math.min(MAX_TIMER_MS, durationMs(interval, DEFAULT_INTERVAL_MS));
     this.#stats = scopes.add(overloadPrefix(Action.ShrinkHeap), ShrinkHeapStats);
     this.#shrink = shrink;
   }

@@ -88,7 +88,7 @@ export class RunningConfiguration {
   readonly #drainingClusters: DrainingClusters;
   /** Undefined without cluster_manager.load_stats_config. */
   readonly #loadReporter: LoadReporter | undefined;
-  /** Undefined without monitors, actions or load shed points to follow. */
+  /** Undefined without overload_manager. */
   readonly #overload: { close(): void } | undefined;
   /** Undefined without hds_config. */
   readonly #healthDelegate: HealthDelegate | undefined;

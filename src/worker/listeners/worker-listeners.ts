@@ -21,6 +21,7 @@ import { UdpListener } from '../../listener/udp/udp-listener.js';
 import type { WorkerListener } from '../../listener/worker-listener.js';
 import { forEachGuarded } from '../../log/internal-errors.js';
 import { getLogger } from '../../log/logger.js';
+import type { OverloadChange } from '../../runtime/overload/thread-overload.js';
 import { ListenerStats, ListenerWorkerStats } from '../../stats/layouts/listener.js';
 import { overloadPrefix, ResourceStats } from '../../stats/layouts/overload.js';
 import { ListenerWord } from '../../upstream/shared-words.js';
@@ -275,9 +276,10 @@ export class WorkerListeners {
   }
 
   /** Called when the overload manager has changed the state of actions. */
-  overloadChanged(haveTimeoutsChanged: boolean): void {
+  overloadChanged(change: OverloadChange): void {
+    if (!change.togglesAccepting && !change.shortensTimeouts) return;
     const what = 'internal error: a listener does not follow the overload manager';
-    forEachGuarded(this.#listeners.values(), what, (listener) => listener.overloadChanged(haveTimeoutsChanged));
+    forEachGuarded(this.#listeners.values(), what, (listener) => listener.overloadChanged(change));
   }
 
   /** Returns the sockets on which this worker accepts. */

@@ -93,7 +93,11 @@ async function start(t: Test, program: ProxyProgram): Promise<Rig> {
     if (request.url !== '/up/slow') response.end('hi');
   });
   const manager = {
-    ...managerOf([{ match: { prefix: '/up' }, route: { cluster: 'host' } }, answering({ prefix: '/' }, 'ok')]),
+    ...managerOf([
+      { match: { prefix: '/up' }, route: { cluster: 'host' } },
+      { match: { prefix: '/new' }, route: { cluster: 'new' } },
+      answering({ prefix: '/' }, 'ok'),
+    ]),
     access_log: [fileAccessLog(file('log'), '%RESPONSE_CODE% %RESPONSE_FLAGS% %RESPONSE_CODE_DETAILS%\n')],
   };
   const baton = await startBaton(t, {
@@ -105,7 +109,7 @@ async function start(t: Test, program: ProxyProgram): Promise<Rig> {
         { ...httpListener('bypassing', 0, manager), bypass_overload_manager: true },
         tcpListener('tcp', 0, { cluster: 'host' }),
       ],
-      clusters: [staticCluster('host', upstream.port)],
+      clusters: [staticCluster('host', upstream.port), staticCluster('new', upstream.port)],
       extra: {
         overload_manager: {
           refresh_interval: '0.02s',
@@ -162,6 +166,13 @@ besideEnvoy('the overload manager', async (t, program) => {
   const { baton, get, log, ports, set } = await start(t, program);
   const stat = async (name: string) => (await baton.stat(name)) ?? Number.NaN;
   const action = (name: string, kind: string) => stat(`overload.envoy.overload_actions.${name}.${kind}`);
+  /** Expects that the bytes of a refused request are counted. */
+  const expectCounted = async () => {
+    const received = 'http.http.downstream_cx_rx_bytes_total';
+    const before = await stat(received);
+    await get('/');
+    await baton.waitForStat(received, before + GET('/').length);
+  };
   const shed = (name: string) => stat(`overload.envoy.load_shed_points.${name}.shed_load_count`);
 
   await t.test('all stats exist, and nothing is refused without pressure', async (t) => {
@@ -255,8 +266,12 @@ besideEnvoy('the overload manager', async (t, program) => {
     const slow = await connectRaw(t, ports.http);
     slow.write(GET('/up/slow'));
     await baton.waitForStat('http.http.downstream_rq_active', 1);
+    const incomplete = await connectRaw(t, ports.http);
+    incomplete.write('GET / HTTP/1.1\r\n');
+    await baton.waitForStat('http.http.downstream_cx_http1_active', 2);
     await set('reduce_timeouts', 0.7);
     t.match(await slow.readUntil('stream timeout'), /^HTTP\/1\.1 504 /);
+    t.match(await incomplete.readUntil('timeout'), /^HTTP\/1\.1 408 /);
     await set('reduce_timeouts', 0);
     await expectText(() => get('/'), SERVED);
   });
@@ -289,6 +304,7 @@ besideEnvoy('the overload manager', async (t, program) => {
     t.match(await before.readUntil('ok'), SERVED);
     t.match(await get('/', ports.bypassing), SERVED);
     t.ok((await shed('hcm_ondata_creating_codec')) > 0);
+    await expectCounted();
     await set('hcm_ondata_creating_codec', 0);
     await expectText(() => get('/'), SERVED);
   });
@@ -302,6 +318,7 @@ besideEnvoy('the overload manager', async (t, program) => {
     const errors = await stat('http.http.downstream_cx_protocol_error');
     t.equal(errors, 0);
     t.ok((await shed('http1_server_abort_dispatch')) > 0);
+    await expectCounted();
     await set('http1_server_abort_dispatch', 0);
     await expectText(() => get('/'), SERVED);
   });
@@ -362,6 +379,17 @@ besideEnvoy('the overload manager', async (t, program) => {
     await set('connection_pool_new_connection', 0.7);
     await expectText(() => get('/', ports.tcp), CLOSED);
     t.ok((await shed('connection_pool_new_connection')) > 0);
+    const text = await get('/new');
+    t.match(text, /^HTTP\/1\.1 503 [\s\S]*\r\nx-envoy-overloaded: true\r\n[\s\S]*reset reason: overflow$/);
+    await waitFor(() => logLines(log).includes('503 UO upstream_reset_before_response_started{overflow}'));
+    await baton.waitForStats({
+      'cluster.new.upstream_cx_total': 0,
+      'cluster.new.upstream_cx_overflow': 0,
+      'cluster.new.upstream_rq_cancelled': 1,
+      'cluster.new.upstream_rq_pending_active': 0,
+      'cluster.new.upstream_rq_pending_overflow': 0,
+      'cluster.new.upstream_rq_pending_total': 1,
+    });
     await set('connection_pool_new_connection', 0);
     await expectText(() => get('/', ports.tcp), SERVED);
   });
