@@ -1,5 +1,6 @@
 // A cluster of the health discovery service: its hosts are only checked, and get no traffic.
 
+import { isDeepStrictEqual } from 'node:util';
 import type { Cluster } from '../../config/generated/api.js';
 import { addressText } from '../../io/addresses/address.js';
 import type { Layout, LayoutDefinition } from '../../stats/layout.js';
@@ -14,6 +15,7 @@ import { checkAddress } from '../../upstream/health-checks/check-target.js';
 import { type HealthCheckSpec, healthCheckSpec } from '../../upstream/health-checks/health-check-spec.js';
 import { HealthFlag } from '../../upstream/hosts/health-flags.js';
 import { keyOf, type ResolvedEndpoint } from '../../upstream/hosts/host.js';
+import type { Locality } from '../../upstream/hosts/locality.js';
 import type { LoadBalancingPolicies } from '../../upstream/load-balancer/policy.js';
 import type { EventFiles } from '../clusters/event-files.js';
 import type { CheckThread } from '../clusters/health-checks/check-thread.js';
@@ -41,24 +43,29 @@ export interface HostState {
 const DISABLED: HostState = { flags: 0, status: 0 };
 const UNCHECKED: HostState = { flags: HealthFlag.FailedActiveHealthCheck, status: 0 };
 
+/** A locality in the API's JSON form, and its endpoints. */
+export type LocalityHosts = readonly [locality: object, endpoints: readonly ResolvedEndpoint[]];
+
 export class HealthCluster {
-  readonly config: Cluster;
-  /** In the order of the specifier. */
-  readonly endpoints: readonly ResolvedEndpoint[];
-  readonly #states: Map<string, HostState>;
-  readonly #checks: ClusterHealthChecks | undefined;
   readonly #resources: Resources;
   readonly #secrets: InitManager;
+  readonly #checks: ClusterHealthChecks | undefined;
+  #config: Cluster;
+  #endpoints: readonly ResolvedEndpoint[];
+  #localities: readonly LocalityHosts[];
+  #states: Map<string, HostState>;
+  #isClosed = false;
 
   /**
    * Starts the checks. `config` is checked. Hosts that `former` has keep its results until they are checked. Throws, with nothing left
    * behind, when the cluster cannot be used.
    */
   constructor(config: Cluster, former: HealthCluster | undefined, context: HealthClusterContext) {
-    this.config = config;
     const name = config.name ?? '';
-    this.endpoints = resolvedEndpoints(config);
-    this.#states = former === undefined ? new Map() : former.#statesOf(this.endpoints);
+    this.#config = config;
+    this.#endpoints = resolvedEndpoints(config);
+    this.#localities = byLocality(this.#endpoints);
+    this.#states = former === undefined ? new Map() : former.#statesOf(this.#endpoints);
     this.#secrets = new InitManager(`HDS cluster ${name}`);
     this.#resources = new Resources(context.store, name);
     try {
@@ -68,7 +75,38 @@ export class HealthCluster {
       this.#resources.release();
       throw error;
     }
-    this.#secrets.wait(() => this.#checks?.setHosts(this.endpoints));
+    this.#startChecks();
+  }
+
+  get config(): Cluster {
+    return this.#config;
+  }
+
+  /** In the order of the specifier. */
+  get localities(): readonly LocalityHosts[] {
+    return this.#localities;
+  }
+
+  /** Returns whether another configuration differs at most in its endpoints. */
+  hasSameChecks(config: Cluster): boolean {
+    const [one, other] = [this.#config, config].map((each) => ({ ...each, load_assignment: undefined }));
+    return config === this.#config || isDeepStrictEqual(one, other);
+  }
+
+  /**
+   * Returns what replaces the endpoints by those of a configuration with the same checks. The checks of remaining hosts go on. Throws when
+   * the endpoints cannot be used.
+   */
+  prepareHosts(config: Cluster): () => void {
+    const endpoints = resolvedEndpoints(config);
+    return () => {
+      if (this.#isClosed) return;
+      this.#config = config;
+      this.#endpoints = endpoints;
+      this.#localities = byLocality(endpoints);
+      this.#states = this.#statesOf(endpoints);
+      this.#startChecks();
+    };
   }
 
   /** Returns the results of a host. As in Envoy, one without results is unhealthy, unless its own settings disable checks. */
@@ -77,10 +115,19 @@ export class HealthCluster {
     return this.#states.get(keyOf(endpoint)) ?? UNCHECKED;
   }
 
+  /** Further calls are no-ops. */
   close(): void {
-    this.#secrets.wait(() => {});
+    if (this.#isClosed) return;
+    this.#isClosed = true;
     this.#checks?.stop();
     this.#resources.release();
+  }
+
+  /** Sets the hosts to check, once the secrets of their transport sockets are known. */
+  #startChecks(): void {
+    this.#secrets.wait(() => {
+      if (!this.#isClosed) this.#checks?.setHosts(this.#endpoints);
+    });
   }
 
   #statesOf(endpoints: readonly ResolvedEndpoint[]): Map<string, HostState> {
@@ -135,6 +182,22 @@ function resolvedEndpoints(config: Cluster): ResolvedEndpoint[] {
     const checked = `${addressText(checkAddress(resolved))} ${resolved.check.hostname}`;
     return { ...resolved, key: `${addressText(resolved.address)} ${checked}` };
   });
+}
+
+function byLocality(endpoints: readonly ResolvedEndpoint[]): LocalityHosts[] {
+  const groups = new Map<string, readonly [object, ResolvedEndpoint[]]>();
+  for (const endpoint of endpoints) {
+    const locality = localityOf(endpoint.locality);
+    const key = JSON.stringify(locality);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [locality, [endpoint]]);
+    else group[1].push(endpoint);
+  }
+  return [...groups.values()];
+}
+
+function localityOf({ region, subZone, zone }: Locality): object {
+  return { region, zone, sub_zone: subZone };
 }
 
 /** The stats of one cluster, and what else is released with it. */

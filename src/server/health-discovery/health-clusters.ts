@@ -6,7 +6,6 @@ import { encodeJson, loadMessages } from '../../config/schema/messages.js';
 import { type Address, AddressKind } from '../../io/addresses/address.js';
 import { HealthFlag } from '../../upstream/hosts/health-flags.js';
 import type { ResolvedEndpoint } from '../../upstream/hosts/host.js';
-import type { Locality } from '../../upstream/hosts/locality.js';
 import type { Resource } from '../../xds/resource.js';
 import { HealthCluster, type HealthClusterContext, type HostState } from './health-cluster.js';
 
@@ -21,40 +20,54 @@ export class HealthClusters {
   readonly #context: HealthClusterContext;
   readonly #types = loadMessages(HOST, LOCALITY);
   #clusters = new Map<string, HealthCluster>();
+  #isClosed = false;
 
   constructor(context: HealthClusterContext) {
     this.#context = context;
   }
 
   /**
-   * Replaces the clusters in steps: those whose configuration is the same object go on. Throws, with nothing changed, when one cannot be used.
+   * Replaces the clusters in steps. Those whose configuration is the same object go on, and of those that differ only in their endpoints the
+   * remaining hosts. Throws, with nothing changed, when one cannot be used.
    */
   *replace(resources: readonly Resource<Cluster>[]): Generator<void, void> {
     const before = this.#clusters;
     const next = new Map<string, HealthCluster>();
     const created: HealthCluster[] = [];
+    const changed: (() => void)[] = [];
+    let work = 0;
     try {
       for (const { message, name } of resources) {
         const former = before.get(name);
-        if (former?.config === message) {
+        if (former?.hasSameChecks(message) === true) {
+          if (former.config !== message) changed.push(former.prepareHosts(message));
           next.set(name, former);
-          continue;
+        } else {
+          const cluster = new HealthCluster(message, former, this.#context);
+          created.push(cluster);
+          next.set(name, cluster);
         }
-        const cluster = new HealthCluster(message, former, this.#context);
-        created.push(cluster);
-        next.set(name, cluster);
-        if (created.length % CLUSTERS_PER_STEP === 0) yield;
+        if (++work % CLUSTERS_PER_STEP !== 0) continue;
+        yield;
+        if (this.#isClosed) break;
       }
     } catch (error) {
       for (const cluster of created) cluster.close();
       throw error;
     }
+    if (this.#isClosed) {
+      for (const cluster of created) cluster.close();
+      return;
+    }
     this.#clusters = next;
-    let closed = 0;
+    for (const change of changed) {
+      change();
+      if (++work % CLUSTERS_PER_STEP === 0) yield;
+    }
     for (const [name, cluster] of before) {
       if (next.get(name) === cluster) continue;
       cluster.close();
-      if (++closed % CLUSTERS_PER_STEP === 0) yield;
+      if (++work % CLUSTERS_PER_STEP === 0) yield;
     }
   }
 
@@ -65,7 +78,7 @@ export class HealthClusters {
     for (const [name, cluster] of this.#clusters) {
       const writer = new ProtobufWriter();
       writer.string(1, name);
-      for (const [locality, hosts] of byLocality(cluster.endpoints)) {
+      for (const [locality, hosts] of cluster.localities) {
         const group = new ProtobufWriter();
         group.bytes(1, encodeJson(this.#types[LOCALITY], locality));
         for (const host of hosts) {
@@ -84,6 +97,7 @@ export class HealthClusters {
   }
 
   close(): void {
+    this.#isClosed = true;
     for (const cluster of this.#clusters.values()) cluster.close();
     this.#clusters.clear();
   }
@@ -98,23 +112,11 @@ export class HealthClusters {
   }
 }
 
-function byLocality(endpoints: readonly ResolvedEndpoint[]): Iterable<readonly [object, ResolvedEndpoint[]]> {
-  const groups = new Map<string, readonly [object, ResolvedEndpoint[]]>();
-  for (const endpoint of endpoints) {
-    const key = JSON.stringify(localityOf(endpoint.locality));
-    let group = groups.get(key);
-    if (group === undefined) groups.set(key, (group = [localityOf(endpoint.locality), []]));
-    group[1].push(endpoint);
-  }
-  return groups.values();
-}
-
-function localityOf({ region, subZone, zone }: Locality): object {
-  return { region, zone, sub_zone: subZone };
-}
+/** As in Envoy, a degraded host is unhealthy for the service. */
+const NOT_HEALTHY = HealthFlag.FailedActiveHealthCheck | HealthFlag.DegradedActiveHealthCheck;
 
 function statusOf({ flags }: HostState): string {
-  if ((flags & HealthFlag.FailedActiveHealthCheck) === 0) return 'HEALTHY';
+  if ((flags & NOT_HEALTHY) === 0) return 'HEALTHY';
   return flags & HealthFlag.ActiveHealthCheckTimeout ? 'TIMEOUT' : 'UNHEALTHY';
 }
 

@@ -20,7 +20,7 @@ import type { Resource } from '../../xds/resource.js';
 import type { ResourceReader } from '../../xds/resource-reader.js';
 import type { HealthClusterContext } from './health-cluster.js';
 import { HealthClusters } from './health-clusters.js';
-import { SpecifierReader } from './specifier.js';
+import { readSpecifier } from './specifier.js';
 
 const METHOD = '/envoy.service.health.v3.HealthDiscoveryService/StreamHealthCheck';
 const REQUEST = 'envoy.service.health.v3.HealthCheckRequestOrEndpointHealthResponse';
@@ -49,7 +49,6 @@ export interface HealthDelegateOptions extends HealthClusterContext {
 export class HealthDelegate {
   readonly #options: HealthDelegateOptions;
   readonly #channel: GrpcChannel;
-  readonly #specifiers = new SpecifierReader();
   readonly #clusters: HealthClusters;
   /** The encoded first message of each stream. */
   readonly #request: Uint8Array;
@@ -60,6 +59,7 @@ export class HealthDelegate {
   #call: GrpcCall | undefined;
   #retry: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #isReporting = false;
   /** The specifier in use; undefined before the first. */
   #current: Buffer | undefined;
   #intervalMs = 0;
@@ -127,7 +127,12 @@ export class HealthDelegate {
   #stop(): void {
     this.#call?.cancel();
     this.#call = undefined;
+    this.#stopTimer();
+  }
+
+  #stopTimer(): void {
     clearTimeout(this.#timer);
+    this.#timer = undefined;
   }
 
   #lose(reason: string): void {
@@ -166,45 +171,63 @@ export class HealthDelegate {
 
   async #apply(message: Buffer): Promise<void> {
     try {
-      const { clusters, intervalMs, repeated } = this.#specifiers.read(message);
-      for (const name of repeated) {
-        logger.warning(`${this.#name}: the specifier has the cluster '${shownName(name)}' again, which is ignored`);
-      }
+      const { clusters, intervalMs, repeated } = readSpecifier(message);
+      if (repeated.length > 0) this.#warnOfRepeated(repeated);
       this.#reader ??= this.#options.reader();
       const { refused, resources } = await (await this.#reader).read('cluster', '', clusters);
       if (this.#isClosed) return;
       if (refused.length > 0) throw new Error(refused.map(({ details }) => details).join('; '));
       await inTurns(this.#clusters.replace(resources as readonly Resource<Cluster>[]));
+      if (this.#isClosed) return;
       this.#current = message;
+      if (intervalMs !== this.#intervalMs) this.#stopTimer();
       this.#intervalMs = intervalMs;
       this.#stats.increment(HdsDelegateStats.at.updates);
     } catch (error) {
       if (this.#isClosed) return;
       this.#stats.increment(HdsDelegateStats.at.errors);
       logger.warning(`${this.#name}: the specifier cannot be used: ${escaped(messageOf(error).slice(0, MAX_LOGGED))}`);
-    } finally {
-      if (this.#isClosed) this.#clusters.close();
     }
   }
 
-  /** Begins the next interval, once there is a specifier. */
-  #schedule(): void {
-    if (this.#current === undefined || this.#call === undefined) return;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#report().catch((error) => this.#fail(error)), this.#intervalMs);
+  #warnOfRepeated([first, ...others]: readonly string[]): void {
+    const more = others.length > 0 ? ` (and ${others.length} more)` : '';
+    logger.warning(
+      `${this.#name}: the specifier has the cluster '${shownName(first!)}' again${more}, which is ignored`,
+    );
   }
 
+  /**
+   * Begins the next interval, once there is a specifier. An interval that runs goes on: reports are sent to a service that sends specifiers
+   * more often, too.
+   */
+  #schedule(): void {
+    if (this.#current === undefined || this.#call === undefined || this.#timer !== undefined) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      void this.#report().catch((error) => this.#fail(error));
+    }, this.#intervalMs);
+  }
+
+  /** A report of many hosts may take longer than an interval: the next one waits. */
   async #report(): Promise<void> {
     const call = this.#call;
     if (call === undefined) return;
-    if (call.queuedBytes <= MAX_QUEUED_BYTES) {
+    if (!this.#isReporting && call.queuedBytes <= MAX_QUEUED_BYTES) await this.#sendReport(call);
+    this.#schedule();
+  }
+
+  async #sendReport(call: GrpcCall): Promise<void> {
+    this.#isReporting = true;
+    try {
       const report = await inTurns(this.#clusters.report());
       if (call !== this.#call) return;
       const writer = new ProtobufWriter();
       writer.bytes(REPORT_FIELD, report);
       this.#send(writer.copy());
+    } finally {
+      this.#isReporting = false;
     }
-    this.#schedule();
   }
 
   #guard(act: () => void): void {

@@ -2,6 +2,8 @@
 // 1.40.
 
 import t from 'tap';
+import { encodeJson, loadMessages } from '../../../src/config/schema/messages.js';
+import { Authority } from '../harness/certificates.js';
 import { besideEnvoy, type ProxyProgram } from '../harness/envoy.js';
 import {
   type BatonProcess,
@@ -14,6 +16,7 @@ import {
   type Teardown,
   waitFor,
 } from '../harness/index.js';
+import { clientTls, startSecureHost, trustedCa } from '../tls/contexts.js';
 import { type StreamService, startStreamService } from './stream-service.js';
 
 interface Health {
@@ -42,6 +45,8 @@ interface Rig {
   readonly service: StreamService<Received>;
 }
 
+const SPECIFIER = 'envoy.service.health.v3.HealthCheckSpecifier';
+const UPSTREAM_TLS = 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
 const INTERVAL = { nanos: 100_000_000 };
 const TIMING = {
   timeout: { nanos: 300_000_000 },
@@ -55,7 +60,7 @@ async function start(t: Teardown, program: ProxyProgram): Promise<Rig> {
   const service = await startStreamService<Received>(
     t,
     'envoy.service.health.v3.HealthCheckRequestOrEndpointHealthResponse',
-    'envoy.service.health.v3.HealthCheckSpecifier',
+    SPECIFIER,
     { enums: true },
   );
   const baton = await startBaton(t, {
@@ -113,6 +118,7 @@ async function startHost(t: Teardown) {
   return startUpstream(t, (request, response) => {
     if (request.url === '/hang') return;
     response.statusCode = request.url === '/503' ? 503 : 200;
+    if (request.url === '/degraded') response.setHeader('x-envoy-degraded', 'true');
     response.end();
   });
 }
@@ -142,6 +148,7 @@ besideEnvoy('the service gets the health of the hosts that it names', async (t, 
       cluster('failing', [httpCheck('/503')], [endpoint(host.port)]),
       cluster('tcp', [{ ...TIMING, tcp_health_check: {} }], [endpoint(host.port), endpoint(1)]),
       cluster('unchecked', [], [endpoint(host.port)]),
+      cluster('degraded', [httpCheck('/degraded')], [endpoint(host.port)]),
     ],
   };
   service.send(specifier);
@@ -150,6 +157,10 @@ besideEnvoy('the service gets the health of the hosts that it names', async (t, 
   await expectStatuses(service, 'failing', ['UNHEALTHY']);
   await expectStatuses(service, 'tcp', ['HEALTHY', 'UNHEALTHY']);
   await expectStatuses(service, 'unchecked', ['UNHEALTHY']);
+  await baton.waitForStat('cluster.degraded.health_check.degraded', 1);
+  const sent = service.received.length;
+  await waitFor(() => service.received.length > sent + 1);
+  await expectStatuses(service, 'degraded', ['UNHEALTHY']);
   const { cluster_endpoints_health: clusters, endpoints_health: all } =
     service.received.at(-1)!.endpoint_health_response!;
   const x = clusters!.find(({ cluster_name }) => cluster_name === 'x')!.locality_endpoints_health!;
@@ -159,7 +170,7 @@ besideEnvoy('the service gets the health of the hosts that it names', async (t, 
     health_metadata: { fields: { http_status_code: { numberValue: 200 } } },
   });
   t.equal(x[0]!.endpoints_health[1]!.health_metadata ?? undefined, undefined);
-  t.equal(all!.length, 8, 'the old list of all hosts');
+  t.equal(all!.length, 9, 'the old list of all hosts');
   await baton.waitForStats({ 'hds_delegate.requests': 1, 'hds_delegate.updates': 1, 'hds_delegate.errors': 0 });
   service.send(specifier);
   await baton.waitForStats({ 'hds_delegate.requests': 2, 'hds_delegate.updates': 1 });
@@ -202,6 +213,105 @@ besideEnvoy('an ended stream is opened again', async (t, program) => {
   await expectStatuses(service, 'x', ['HEALTHY']);
 });
 
+besideEnvoy('checks follow the specifiers', async (t, program) => {
+  const { baton, service } = await start(t, program);
+
+  await t.test('a service that sends specifiers more often than it requests reports gets them', async (t) => {
+    const before = service.received.length;
+    const host = await startHost(t);
+    let sent = 0;
+    const send = () =>
+      service.send({
+        interval: INTERVAL,
+        cluster_health_checks: [cluster('x', [httpCheck(`/${sent++ % 2}`)], [endpoint(host.port)])],
+      });
+    const timer = setInterval(send, 20);
+    t.teardown(() => clearInterval(timer));
+    await waitFor(() => service.received.length > before + 2);
+  });
+
+  await t.test('checks of hosts that remain go on', async (t) => {
+    const paths: string[] = [];
+    const host = await startUpstream(t, (request, response) => {
+      paths.push(request.url!);
+      response.end();
+    });
+    const other = await startHost(t);
+    const once = (path: string) => ({
+      ...httpCheck(path),
+      interval: { seconds: 60 },
+      no_traffic_interval: { seconds: 60 },
+    });
+    const send = (path: string, ...ports: readonly number[]) =>
+      service.send({
+        interval: INTERVAL,
+        cluster_health_checks: [
+          cluster(
+            'kept',
+            [once(path)],
+            ports.map((port) => endpoint(port)),
+          ),
+        ],
+      });
+    send('/a', host.port);
+    await expectStatuses(service, 'kept', ['HEALTHY']);
+    send('/a', other.port, host.port);
+    await expectStatuses(service, 'kept', ['HEALTHY', 'HEALTHY']);
+    send('/a', host.port);
+    await expectStatuses(service, 'kept', ['HEALTHY']);
+    t.strictSame(paths, ['/a']);
+    send('/b', host.port);
+    await waitFor(() => paths.includes('/b'));
+    t.strictSame(paths, ['/a', '/b']);
+  });
+
+  await t.test('they use the transport sockets that their criteria select', async (t) => {
+    const root = await Authority.create();
+    const stranger = await Authority.create();
+    const secure = await startSecureHost(t, await root.issue({ names: ['server.test'] }), (_, response) =>
+      response.end(),
+    );
+    const check = {
+      ...{
+        timeout: '0.3s',
+        interval: '0.05s',
+        no_traffic_interval: '0.05s',
+        unhealthy_threshold: 1,
+        healthy_threshold: 1,
+      },
+      http_health_check: { path: '/' },
+    };
+    const trusting = (authority: Authority, name: string) => ({
+      name,
+      match: { [name]: true },
+      transport_socket: clientTls({ validation_context: trustedCa(authority) }, { sni: 'server.test' }),
+    });
+    const checked = (cluster_name: string, criteria: Config) => ({
+      cluster_name,
+      health_checks: [{ ...check, ...criteria }],
+      locality_endpoints: [{ endpoints: [endpoint(secure.port)] }],
+      transport_socket_matches: [trusting(root, 'root'), trusting(stranger, 'stranger')],
+    });
+    const types = loadMessages(SPECIFIER, UPSTREAM_TLS);
+    service.sendBytes(
+      encodeJson(types[SPECIFIER], {
+        interval: '0.1s',
+        cluster_health_checks: [
+          checked('plain', {}),
+          checked('trusted', { transport_socket_match_criteria: { root: true } }),
+          checked('refused', { transport_socket_match_criteria: { stranger: true } }),
+        ],
+      }),
+    );
+    await expectStatuses(service, 'trusted', ['HEALTHY']);
+    await expectStatuses(service, 'refused', ['UNHEALTHY']);
+    await expectStatuses(service, 'plain', ['UNHEALTHY']);
+    await waitFor(async () => (await baton.stat('cluster.trusted.ssl.handshake'))! > 0);
+    await waitFor(async () => (await baton.stat('cluster.refused.ssl.fail_verify_error'))! > 0);
+    t.ok((await baton.stat('cluster.trusted.root.total_match_count'))! > 0);
+  });
+});
+
 t.test('what a hostile service sends is bounded', async (t) => {
   const { baton, service } = await start(t, { command: undefined });
   const host = await startHost(t);
@@ -232,6 +342,10 @@ t.test('what a hostile service sends is bounded', async (t) => {
   t.ok(before < 100, 'an interval of nothing is a longer one');
   service.sendBytes(Buffer.from('0aff', 'hex'));
   await errors(5);
+  const again = Array.from({ length: 1000 }, () => cluster('again', [], []));
+  service.send({ interval: INTERVAL, cluster_health_checks: again });
+  await waitFor(() => baton.stderr.includes("the cluster 'again' again"));
+  t.equal(baton.stderr.split("has the cluster 'again' again").length, 2, 'one line');
   const disabled = endpoint(1, { health_check_config: { disable_active_health_check: true } });
   const z = cluster('z', [httpCheck('/')], [endpoint(host.port), disabled]);
   service.send({ interval: INTERVAL, cluster_health_checks: [z] });
