@@ -1,5 +1,5 @@
-// Mutated bodies of gRPC responses: the framing of messages, and the answers of authorization services, rate limit services
-// and external processors. They run in this process.
+// Mutated bodies of gRPC responses: the framing of messages, the answers of authorization services, rate limit services and
+// external processors, and the specifiers of health discovery services. They run in this process.
 
 import type { Random } from '../../src/common/random.js';
 import { encodeJson, loadMessages } from '../../src/config/schema/messages.js';
@@ -13,6 +13,7 @@ import { framed, MessageReader } from '../../src/grpc/message-reader.js';
 import { mutateBytes } from './mutation.js';
 import { isProcessorAnswer, processorAnswers } from './processor.js';
 import { Finding, type Scope } from './scope.js';
+import { isSpecifier, specifiers } from './specifier.js';
 
 /** Inputs between two looks at the clock. */
 const INPUTS_PER_STEP = 500;
@@ -29,6 +30,7 @@ export async function fuzzGrpc(_scope: Scope, random: Random, durationMs: number
   let answers = 0;
   let limits = 0;
   let processed = 0;
+  let checks = 0;
   while (performance.now() < end) {
     for (let left = INPUTS_PER_STEP; left > 0; left--, inputs++) {
       const input = mutateBytes(random, seeds, TOKENS);
@@ -42,11 +44,12 @@ export async function fuzzGrpc(_scope: Scope, random: Random, durationMs: number
         if (isAnswer(bytes)) answers++;
         if (isLimitAnswer(bytes)) limits++;
         if (isProcessorAnswer(bytes)) processed++;
+        if (isSpecifier(bytes)) checks++;
       }
     }
     await new Promise(setImmediate);
   }
-  return `${inputs} inputs (${messages} messages, ${answers} answers, ${limits} about limits, ${processed} of processors); no defect`;
+  return `${inputs} inputs (${messages} messages, ${answers} answers, ${limits} about limits, ${processed} of processors, ${checks} specifiers); no defect`;
 }
 
 /** Returns the messages in hexadecimal; the status of a call that has ended is the last one. */
@@ -133,7 +136,14 @@ function bodies(): Buffer[] {
       dynamic_metadata: { a: [1, { b: null }] },
     },
   ].map((answer) => Buffer.from(framed(encodeJson(type, answer))));
-  return [...answers, ...limitAnswers(), ...processorAnswers(), Buffer.concat(answers), Buffer.alloc(0)];
+  return [
+    ...answers,
+    ...limitAnswers(),
+    ...processorAnswers(),
+    ...specifiers(),
+    Buffer.concat(answers),
+    Buffer.alloc(0),
+  ];
 }
 
 function limitAnswers(): Buffer[] {
