@@ -18,15 +18,15 @@ function convert(message: Message | undefined, depth: number, counter: PartCount
   const inner = (child: Message | undefined) => convert(child, depth + 1, counter);
   const { call_expr, const_expr, ident_expr, list_expr, select_expr, struct_expr } = message ?? {};
   if (const_expr !== undefined) return { kind: 'constant', value: constantOf(const_expr) };
-  if (ident_expr !== undefined) return { kind: 'variable', name: ident_expr.name ?? '' };
+  if (ident_expr !== undefined) return { kind: 'variable', name: absolute(ident_expr.name) };
   if (select_expr !== undefined) {
     const { field = '', operand, test_only: isTest = false } = select_expr;
     return { kind: 'select', operand: inner(operand), field: byteText(field), isTest };
   }
   if (call_expr !== undefined) {
-    const { args = [], function: name = '', target } = call_expr;
+    const { args = [], function: name, target } = call_expr;
     const all = target === undefined ? args : [target, ...args];
-    return { kind: 'call', name, isMethod: target !== undefined, args: all.map(inner) };
+    return { kind: 'call', name: absolute(name), isMethod: target !== undefined, args: all.map(inner) };
   }
   if (list_expr !== undefined) return { kind: 'list', elements: (list_expr.elements ?? []).map(inner) };
   if (struct_expr !== undefined) {
@@ -36,6 +36,11 @@ function convert(message: Message | undefined, depth: number, counter: PartCount
   }
   if (message?.comprehension_expr !== undefined) throw invalid('comprehensions are not available here, as in Envoy');
   throw invalid('the expression has an empty part');
+}
+
+/** Returns a name without the dot that makes it absolute: names are in no container. */
+function absolute(name = ''): string {
+  return name.startsWith('.') ? name.slice(1) : name;
 }
 
 function constantOf(constant: Constant | ExprConstant): CelValue {

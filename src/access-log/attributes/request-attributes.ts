@@ -22,8 +22,11 @@ const GRPC_STATUS = headerKey('grpc-status');
 
 export const REQUEST: Attributes = {
   path: pathOf,
-  url_path: (info) => pathOf(info)?.replace(/\?.*/s, ''),
-  query: (info) => pathOf(info)?.replace(/^[^?]*\??/s, ''),
+  url_path: (info) => pathOrEmpty(info)?.replace(/\?.*/s, ''),
+  query: (info) =>
+    pathOrEmpty(info)
+      ?.replace(/^[^?]*\??/s, '')
+      .replace(/#.*/s, ''),
   host: field(HOST),
   scheme: ({ requestHeaders, scheme }) => (requestHeaders === undefined ? undefined : nonEmpty(scheme)),
   method: ({ requestHeaders: head }) => head && nonEmpty(head.memory.text(head.methodStart, head.methodEnd)),
@@ -72,7 +75,7 @@ export function addressAttributes(textOf: (info: StreamInfo) => string): Attribu
   };
 }
 
-/** What TLS has established; of names only the first one. */
+/** What TLS has established; of names only the first one. As in Envoy, the subject of a certificate that is missing is empty. */
 export function securityAttributes(of: (info: StreamInfo) => ConnectionSecurity | undefined): Attributes {
   const text =
     (side: 'local' | 'peer', read: (certificate: CertificateFacts) => string | undefined): Attribute =>
@@ -80,10 +83,16 @@ export function securityAttributes(of: (info: StreamInfo) => ConnectionSecurity 
       const certificate = of(info)?.[side];
       return certificate && nonEmpty(byteText(read(certificate) ?? ''));
     };
+  const subject =
+    (side: 'local' | 'peer'): Attribute =>
+    (info) => {
+      const security = of(info);
+      return security && byteText(security[side]?.subject ?? '');
+    };
   return {
     tls_version: (info) => of(info)?.version,
-    subject_local_certificate: text('local', ({ subject }) => subject),
-    subject_peer_certificate: text('peer', ({ subject }) => subject),
+    subject_local_certificate: subject('local'),
+    subject_peer_certificate: subject('peer'),
     dns_san_local_certificate: text('local', ({ dnsSans }) => dnsSans[0]),
     dns_san_peer_certificate: text('peer', ({ dnsSans }) => dnsSans[0]),
     uri_san_local_certificate: text('local', ({ uriSans }) => uriSans[0]),
@@ -107,6 +116,11 @@ function field(key: HeaderKey): Attribute {
 
 function pathOf({ requestHeaders: head }: StreamInfo): string | undefined {
   return head && nonEmpty(head.memory.text(head.pathStart, head.pathEnd));
+}
+
+/** As in Envoy, the parts of the path of a CONNECT are empty, so that a condition on them is no error. */
+function pathOrEmpty(info: StreamInfo): string | undefined {
+  return info.requestHeaders && (pathOf(info) ?? '');
 }
 
 /** The content-length, or else the bytes received so far. */

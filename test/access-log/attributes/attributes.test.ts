@@ -58,7 +58,7 @@ t.test('an expression names the heads that must be kept for it', async (t) => {
 });
 
 t.test('an expression that is a message has the same value', async (t) => {
-  const path = { select_expr: { operand: { ident_expr: { name: 'request' } }, field: 'path' } };
+  const path = { select_expr: { operand: { ident_expr: { name: '.request' } }, field: 'path' } };
   const prefix = { const_expr: { string_value: '/a' } };
   const call = { call_expr: { target: path, function: 'startsWith', args: [prefix] } };
   t.equal(expressionOfExpr(call).evaluate(info), true);

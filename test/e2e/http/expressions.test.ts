@@ -10,6 +10,7 @@ import {
   type Config,
   httpListener,
   ROUTER_FILTER,
+  rawExchange,
   startBaton,
   startEchoUpstream,
   staticCluster,
@@ -152,6 +153,8 @@ const call = (name: string, ...args: Config[]) => ({ call_expr: { function: name
 const isPath = (path: string) => call('_==_', field('request', 'path'), text(path));
 
 besideEnvoy('policies and matchers allow what an expression is true for', async (t, program) => {
+  const inside = { call_expr: { target: field('.request', 'url_path'), function: 'startsWith', args: [text('/q')] } };
+  const outside = { ...policy({ condition: call('!_', inside) }), action: 'DENY' };
   const listeners: Record<string, Config> = {
     true: rbac({ rules: policy({ condition: isPath('/p') }) }),
     false: rbac({ rules: policy({ condition: isPath('/q') }) }),
@@ -167,14 +170,23 @@ besideEnvoy('policies and matchers allow what an expression is true for', async 
         cel_config: { enable_string_concat: true },
       }),
     }),
+    'denied by an error': rbac({
+      rules: { ...policy({ condition: call('_==_', field('request', 'nope'), text('')) }), action: 'DENY' },
+    }),
+    'denied outside': rbac({ rules: outside }),
     'matcher true': rbac({ matcher: matcher({ cel_expr_parsed: { expr: isPath('/p') } }) }),
     'matcher false': rbac({ matcher: matcher({ checked_expr: { expr: isPath('/q') } }) }),
     'matcher error': rbac({ matcher: matcher({ parsed_expr: { expr: field('response', 'code') } }) }),
   };
-  const { on } = await startProxy(t, { ...program, listeners });
-  const allowed = ['true', 'checked', 'enabled', 'matcher true'];
+  const { on, ports } = await startProxy(t, { ...program, listeners });
+  // As in Envoy, an error is not true either where it would deny.
+  const allowed = ['true', 'checked', 'enabled', 'denied by an error', 'matcher true'];
   for (const name of Object.keys(listeners))
     t.equal((await on(name, '/p')).status, allowed.includes(name) ? 200 : 403, name);
+  const connect = await rawExchange(ports['denied outside']!, 'CONNECT a:80 HTTP/1.1\r\nhost: a:80\r\n\r\n', {
+    until: /\r\n\r\n/,
+  });
+  t.match(connect.text, ' 403 ', 'the path of a CONNECT is empty, not an error');
 });
 
 besideEnvoy('descriptors of rate limits have the values of expressions', async (t, program) => {

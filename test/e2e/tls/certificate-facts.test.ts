@@ -103,6 +103,27 @@ besideEnvoy('routes and RBAC distinguish clients by their certificate', async (t
   t.match(await httpsGet(port, { ca }, '/a'), { status: 200, body: 'anonymous' });
 });
 
+besideEnvoy('the subject of a client without a certificate is empty for expressions', async (t, program) => {
+  const subject = {
+    select_expr: { operand: { ident_expr: { name: 'connection' } }, field: 'subject_peer_certificate' },
+  };
+  const args = [subject, { const_expr: { string_value: 'CN=somebody' } }];
+  const condition = { call_expr: { function: '_!=_', args } };
+  const rbac = {
+    name: 'rbac',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.extensions.filters.http.rbac.v3.RBAC',
+      rules: {
+        action: 'DENY',
+        policies: { p: { permissions: [{ any: true }], principals: [{ any: true }], condition } },
+      },
+    },
+  };
+  const routes = [answering({ prefix: '/' }, 'yes')];
+  const port = await start(t, program, managerOf(routes, { codec_type: 'HTTP1', http_filters: [rbac, ROUTER] }));
+  t.match(await httpsGet(port, { ca }), { status: 403 });
+});
+
 /** Any TLS client may request other paths. */
 function others(): Config {
   const users = { url_path: { path: { exact: '/users' } } };
