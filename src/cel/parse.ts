@@ -12,8 +12,8 @@ import { CelUint, type CelValue } from './values.js';
 const MAX_TEXT = 100_000;
 const MAX_INT = 2n ** 63n - 1n;
 
-/** The dot of .request.path, which the parser does not take. Names mean the same without it: they are in no container. */
-const LEADING_DOT = /^\.[A-Za-z_]/;
+/** The dots of .request.path and .5, which the parser does not take. Names mean the same without it: they are in no container. */
+const LEADING_DOT = /^\.\w/;
 /** More leading dots are refused: the text is parsed once for each. */
 const MAX_LEADING_DOTS = 100;
 
@@ -39,7 +39,8 @@ function parsed(text: string): ASTNode {
       const isLeadingDot = at !== undefined && LEADING_DOT.test(text.slice(at, at + 2));
       if (left === 0 || !isLeadingDot || (error as { code?: string }).code !== 'unexpected_token')
         throw refusal(error, at);
-      text = `${text.slice(0, at)} ${text.slice(at + 1)}`;
+      const inPlace = /\d/.test(text[at + 1]!) ? '0.' : ' ';
+      text = `${text.slice(0, at)}${inPlace}${text.slice(at + 1)}`;
     }
   }
 }

@@ -41,7 +41,7 @@ export function parseDuration(text: string): CelDuration | undefined {
   return durationOf(text.startsWith('-') ? -nanos : nanos);
 }
 
-const TIMESTAMP = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?\d*(Z|[+-]\d\d:\d\d)$/i;
+const TIMESTAMP = /^(\d{4}-\d\d-\d\d)T((?:[01]\d|2[0-3]):\d\d:\d\d)(?:\.(\d{1,9})\d*)?(Z|[+-]\d\d:\d\d)$/i;
 
 /** Parses a time as in RFC 3339. Returns undefined for an invalid one. */
 export function parseTimestamp(text: string): CelTimestamp | undefined {
@@ -49,8 +49,13 @@ export function parseTimestamp(text: string): CelTimestamp | undefined {
   if (match === null) return undefined;
   const [, date, time, fraction = '', zone] = match;
   const ms = Date.parse(`${date}T${time}${zone!.toUpperCase()}`);
-  if (Number.isNaN(ms)) return undefined;
+  if (Number.isNaN(ms) || !isDay(date!)) return undefined;
   return timestampOf(BigInt(ms) * 1_000_000n + BigInt(fraction.padEnd(9, '0')));
+}
+
+/** JavaScript takes the 30th of February for the first of March. */
+function isDay(date: string): boolean {
+  return new Date(`${date}T00:00:00Z`).toISOString().startsWith(date);
 }
 
 /** Returns a duration as in protobuf's JSON form: with 0, 3, 6 or 9 digits after the point. */
