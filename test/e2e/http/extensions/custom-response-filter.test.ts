@@ -1,5 +1,6 @@
 // custom_response: responses in the place of those that a matcher chooses. Results are Envoy's.
 
+import type { Socket } from 'node:net';
 import t from 'tap';
 import { besideEnvoy } from '../../harness/envoy.js';
 import {
@@ -7,6 +8,7 @@ import {
   type Config,
   httpListener,
   ROUTER_FILTER,
+  rawExchange,
   startBaton,
   startUpstream,
   staticCluster,
@@ -133,6 +135,27 @@ besideEnvoy('expressions and formats read a request whose response is late, and 
     t.match(await first, { status: 503, body: '/first one 503' }, name);
     late.length = 0;
   }
+});
+
+t.test('a 101 is replaced only by another status', async (t) => {
+  const host = await startUpstream(t, () => {});
+  host.server.on('upgrade', (_request, socket: Socket) => {
+    socket.on('error', () => {});
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\nraw');
+  });
+  const upgrade = { upgrade_configs: [{ upgrade_type: 'websocket' }] };
+  const body = { inline_string: 'no' };
+  const listeners = {
+    same: { ...replacing(of('HttpResponseStatusCodeClassMatchInput', '1xx', { body })), ...upgrade },
+    other: { ...replacing(of('HttpResponseStatusCodeClassMatchInput', '1xx', { body, status_code: 403 })), ...upgrade },
+  };
+  const { ports } = await startProxy(t, { listeners, clusters: [staticCluster('host', host.port)] });
+  const ask = async (port: number, until: RegExp) => {
+    const head = 'GET / HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n\r\n';
+    return (await rawExchange(port, head, { until })).text;
+  };
+  t.match(await ask(ports['same']!, /\r\n\r\nraw/), /^HTTP\/1.1 101 /);
+  t.match(await ask(ports['other']!, /\r\n\r\nno/), /^HTTP\/1.1 403 /);
 });
 
 t.test('a policy that redirects is refused', async (t) => {

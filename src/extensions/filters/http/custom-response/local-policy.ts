@@ -38,8 +38,12 @@ export class LocalPolicy {
     this.#headers = toAdd && compileHeaderMutations([{ toRemove: undefined, toAdd, where: path }]);
   }
 
-  /** Returns the reply in the place of a response with this status, which `info` describes. A formatted body that is too long is left out. */
-  reply(info: StreamInfo, status: number): LocalReply {
+  /**
+   * Returns the reply in the place of a response with this status, which `info` describes; undefined for a 101, which no reply can have. A
+   * formatted body that is too long is left out.
+   */
+  reply(info: StreamInfo, status: number): LocalReply | undefined {
+    if (this.#status === undefined && status < 200) return undefined;
     return {
       status: this.#status ?? status,
       body: this.#format === undefined ? this.#body : (this.#format.bytes(info, this.#body, false) ?? ''),
