@@ -37,6 +37,8 @@ export interface GrpcCallEvents {
   /** Called when all written messages were passed to the connection. */
   onDrained?(): void;
   onEnd(status: GrpcStatus): void;
+  /** onEnd() follows the messages that a paused call holds back. Otherwise the end is reported at once, and they are lost. */
+  readonly endsInOrder?: boolean;
 }
 
 export class GrpcCall extends OutgoingCall {
@@ -49,6 +51,8 @@ export class GrpcCall extends OutgoingCall {
   #awaitsStatus = false;
   #isPaused = false;
   #isDelivering = false;
+  /** How a paused call has ended that holds messages back. */
+  #ending: GrpcStatus | undefined;
   /** onEnd() was called, or the call was cancelled. */
   #isDone = false;
 
@@ -116,8 +120,8 @@ export class GrpcCall extends OutgoingCall {
   }
 
   /**
-   * Stops onMessage() until resume(). Meanwhile the host can send little more than a window. The end of the call is reported at
-   * once, and messages that were held back are lost.
+   * Stops onMessage() until resume(). Meanwhile the host can send little more than a window. See GrpcCallEvents.endsInOrder for
+   * messages that are held back at the end of the call.
    */
   pause(): void {
     this.#isPaused = true;
@@ -130,6 +134,7 @@ export class GrpcCall extends OutgoingCall {
     this.#thread.begin();
     this.#deliver();
     this.#limitReading();
+    if (this.#ending !== undefined && !this.#isPaused) this.#done(this.#ending);
   }
 
   // ── OutgoingCall ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -195,7 +200,8 @@ export class GrpcCall extends OutgoingCall {
     if (this.#awaitsStatus) this.#count(0);
     this.complete();
     this.#deliver();
-    this.#done(status);
+    if (this.#isPaused && this.#events.endsInOrder === true && this.#reader.bufferedBytes > 0) this.#ending = status;
+    else this.#done(status);
   }
 
   /** Ends the call because of its response, the rest of which is not read. */

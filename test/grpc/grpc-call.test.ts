@@ -137,6 +137,30 @@ t.test('a paused call holds its server back, and loses nothing', async (t) => {
   t.same([received, status], [sent, GrpcCode.Ok]);
 });
 
+for (const endsInOrder of [false, true])
+  t.test(`the end of a paused call ${endsInOrder ? 'follows its messages' : 'is reported at once'}`, async (t) => {
+    const port = await startServer(t, (stream) => {
+      answer(stream, Buffer.concat([MESSAGE, MESSAGE, MESSAGE]), { 'grpc-status': '0' });
+    });
+    const { channel, clusters } = startCalls(t, [http2Cluster('a', port)]);
+    let received = 0;
+    let status: number | undefined;
+    const call = channel('a').stream(METHOD, {
+      endsInOrder,
+      onMessage: () => {
+        if (++received === 1) call!.pause();
+      },
+      onEnd: ({ code }) => {
+        status = code;
+      },
+    });
+    const isOver = () => received > 0 && clusters.value('cluster.a.upstream_rq_active') === 0;
+    await waitFor(isOver, { what: 'the end of the exchange' });
+    t.same([received, status], [1, endsInOrder ? undefined : GrpcCode.Ok]);
+    call!.resume();
+    t.same([received, status], [endsInOrder ? 3 : 1, GrpcCode.Ok]);
+  });
+
 t.test('a server that does not read is sent no more than its window, and the rest is queued', async (t) => {
   let stream: ServerHttp2Stream | undefined;
   const port = await startServer(t, (each) => {

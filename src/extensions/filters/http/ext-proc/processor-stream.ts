@@ -1,6 +1,6 @@
 // The stream to a processor for one request.
 
-import { type GrpcCall, type GrpcChannel, GrpcCode } from '../../../grpc-sdk.js';
+import { type GrpcCall, type GrpcCallEvents, type GrpcChannel, GrpcCode } from '../../../grpc-sdk.js';
 import type { StreamInfo } from '../../../sdk.js';
 import type { CallRecord } from './call-record.js';
 
@@ -48,7 +48,9 @@ export function startGrpcStream(
   return stream;
 }
 
-class GrpcStream implements ProcessorStream {
+class GrpcStream implements ProcessorStream, GrpcCallEvents {
+  /** Answers that wait for the next hop change what follows them. */
+  readonly endsInOrder = true;
   call: GrpcCall | undefined;
   readonly #record: CallRecord;
   readonly #events: ProcessorEvents;
