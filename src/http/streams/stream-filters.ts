@@ -78,7 +78,8 @@ export class StreamFilters extends RunningFilters {
   clientDrained(): void {
     this.#isClientBlocked = false;
     this.notify((filter) => filter.onResponseDrained?.());
-    if (!this.pausesResponse) this.#terminal.onResponseDrained();
+    // What a filter has passed on may have blocked the client again.
+    if (!this.pausesResponse && !this.#isClientBlocked) this.#terminal.onResponseDrained();
   }
 
   /** Called when the terminal filter pauses the request, and when it resumes it. */

@@ -148,7 +148,8 @@ export class TryFilters extends RunningFilters implements RequestPool, PoolReque
   resumeReading(): void {
     this.#isClientBlocked = false;
     this.notify((filter) => filter.onResponseDrained?.());
-    if (!this.pausesResponse) this.#resumeCodec();
+    // What a filter has passed on may have blocked the client again.
+    if (!this.pausesResponse && !this.#isClientBlocked) this.#resumeCodec();
   }
 
   // ── ResponseDecoder: from the codec ──────────────────────────────────────────────────────────────────────────────
