@@ -16,9 +16,6 @@ export interface Answer {
   readonly immediate_response?: ImmediateResponse;
   readonly dynamic_metadata?: ProtoStruct;
   readonly mode_override?: ModeOverride;
-  readonly request_drain?: boolean;
-  readonly request_drain_requests?: boolean;
-  readonly request_drain_responses?: boolean;
   readonly override_message_timeout?: { readonly seconds?: number; readonly nanos?: number };
 }
 
@@ -78,6 +75,11 @@ let type: ReturnType<typeof loadMessages>[string] | undefined;
 
 /** Decodes an answer. Throws if the bytes are not one. */
 export function decodeAnswer(message: Uint8Array): Answer {
-  type ??= loadMessages(MESSAGE)[MESSAGE];
-  return type!.toObject(type!.decode(message), { longs: Number }) as Answer;
+  const answer = prepareAnswers();
+  return answer.toObject(answer.decode(message), { longs: Number }) as Answer;
+}
+
+/** Loads the type of answers, which takes long. */
+export function prepareAnswers(): NonNullable<typeof type> {
+  return (type ??= loadMessages(MESSAGE)[MESSAGE]);
 }

@@ -8,6 +8,7 @@ import {
   type HeaderBlock,
   type HeadersStatus,
   type HttpFilter,
+  Method,
   messageOf,
   NoRoomError,
   type StreamControl,
@@ -60,6 +61,7 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
   decodeHeaders(headers: HeaderBlock, endStream: boolean): HeadersStatus {
     // Attributes and the metadata of the call are read from it, also when only a body or the response is processed.
     if (!headers.retain()) throw new NoRoomError('no room in the arena for a request head that is processed');
+    this.#response.isOfConnect = headers.method === Method.Connect;
     return this.#request.headers(headers, endStream);
   }
 
@@ -184,7 +186,7 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
     this.#stream.run(() => {
       if (this.#isComplete) return;
       this.rules.stats.increment(at.message_timeouts);
-      if (this.rules.failsOpen) return this.#failOpen(Status.DeadlineExceeded);
+      if (this.#mayFailOpen) return this.#failOpen(Status.DeadlineExceeded);
       this.#reply(Status.DeadlineExceeded, GATEWAY_TIMEOUT, 'ext_proc_error_per-message_timeout_exceeded');
     });
   }
@@ -218,6 +220,10 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
 
   get #isInConversation(): boolean {
     return this.#request.isInConversation || this.#response.isInConversation;
+  }
+
+  get #mayFailOpen(): boolean {
+    return this.rules.failsOpen && !this.#isInConversation;
   }
 
   onFailed(code: number, details: string): void {
@@ -263,7 +269,7 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
     const { stats } = this.rules;
     if (mistake?.status === Status.FailedPrecondition) {
       stats.increment(at.spurious_msgs_received);
-      if (this.rules.failsOpen && !this.#isInConversation) return this.#failOpen(mistake.status);
+      if (this.#mayFailOpen) return this.#failOpen(mistake.status);
     } else stats.increment(at.stream_msgs_received);
     if (mistake === undefined) return this.#endIfDone();
     if (logger.isDebug) logger.debug(`an answer of the processor is invalid: ${mistake.details}`);
@@ -293,10 +299,10 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
 
   /** As in Envoy, only an answer about a head changes the mode. */
   #overrideMode(override: ModeOverride | undefined): void {
-    const { overrides } = this.rules;
+    const { mode: configured, overrides } = this.rules;
     if (override === undefined || overrides === undefined) return;
     const isRequest = this.#request.isAwaitingHeaders;
-    const mode = overriddenMode(override);
+    const mode = overriddenMode(override, configured);
     // As in Envoy, bodies are not sent by HTTP.
     if (
       mode === undefined ||
@@ -336,7 +342,7 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
     if (logger.isDebug) logger.debug(`the stream to the processor has failed: ${code}, ${details}`);
     if (this.#isComplete) return;
     if (this.#isFirstQuestion) this.#record.statusBeforeFirstQuestion = code;
-    if (this.rules.failsOpen && !this.#isInConversation) {
+    if (this.#mayFailOpen) {
       // As in Envoy, which treats the failure as a regular end too.
       this.rules.stats.increment(at.streams_closed);
       this.rules.stats.increment(at.server_half_closed);

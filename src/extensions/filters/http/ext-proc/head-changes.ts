@@ -20,6 +20,8 @@ export interface ChangeRules {
   readonly isReplacing: boolean;
   /** The length of the body is checked later. */
   readonly takesLength: boolean;
+  /** The response to a CONNECT: its status decides whether raw bytes follow. */
+  readonly isOfConnect?: boolean;
   /** Called for a change that is left out. */
   onRejected(): void;
 }
@@ -83,7 +85,7 @@ function setSpecial(block: HeaderBlock, name: string, value: string, isAppended:
     !isAppended &&
     (how.kind === 'request'
       ? setRequestLine(block, name, value)
-      : how.kind === 'response' && name === ':status' && setStatus(block, value));
+      : how.kind === 'response' && name === ':status' && setStatus(block, value, how.isOfConnect === true));
   if (!isSet) how.onRejected();
 }
 
@@ -118,15 +120,17 @@ function isSpecial(method: Method): boolean {
   return method === Method.Head || method === Method.Connect;
 }
 
-function setStatus(head: HeaderBlock, value: string): boolean {
+function setStatus(head: HeaderBlock, value: string, isOfConnect: boolean): boolean {
   const status = /^[2-9]\d\d$/.test(value) ? Number(value) : 0;
+  if (isOfConnect && status < 300 !== head.status < 300) return false;
   // These have no body.
   if (status === 0 || (status !== head.status && (hasNoBody(status) || hasNoBody(head.status)))) return false;
   head.setStatus(status);
   return true;
 }
 
-function hasNoBody(status: number): boolean {
+/** Returns whether responses with a status have no body, whatever their fields are. */
+export function hasNoBody(status: number): boolean {
   return status < 200 || status === 204 || status === 304;
 }
 

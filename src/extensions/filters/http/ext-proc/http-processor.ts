@@ -23,7 +23,8 @@ export class HttpProcessor implements ProcessorStream {
   readonly #service: HttpService;
   readonly #record: CallRecord;
   readonly #events: ProcessorEvents;
-  #call: HttpCall | undefined;
+  /** Both messages of a stream may have a call. */
+  readonly #calls = new Set<HttpCall>();
 
   constructor(service: HttpService, record: CallRecord, events: ProcessorEvents) {
     this.#service = service;
@@ -34,18 +35,23 @@ export class HttpProcessor implements ProcessorStream {
   send(message: Uint8Array): void {
     const body = Buffer.from(jsonOf(message));
     this.#record.bytesSent += body.length;
-    this.#call = this.#service.post('application/json', [body], {
+    let call: HttpCall | undefined;
+    const ended = () => {
+      if (call !== undefined) this.#calls.delete(call);
+    };
+    call = this.#service.post('application/json', [body], {
       onAnswer: ({ body: answer, status }) => {
-        this.#call = undefined;
+        ended();
         this.#record.bytesReceived += answer.length;
         if (status === OK) this.#answered(answer);
         else this.#events.onRefused(`it has answered with status ${status}`);
       },
       onFailure: (reason) => {
-        this.#call = undefined;
+        ended();
         this.#events.onRefused(reason);
       },
     });
+    if (call !== undefined) this.#calls.add(call);
   }
 
   // Each question has one answer.
@@ -54,14 +60,14 @@ export class HttpProcessor implements ProcessorStream {
   end(): void {}
 
   close(): void {
-    if (this.#call !== undefined) this.#service.cancel(this.#call);
-    this.#call = undefined;
+    for (const call of this.#calls) this.#service.cancel(call);
+    this.#calls.clear();
   }
 
   #answered(answer: Buffer): void {
     let message: Uint8Array;
     try {
-      message = encodeJson(typesOf()[ANSWER], JSON.parse(answer.toString()) as object);
+      message = encodeJson(prepareQuestions()[ANSWER], JSON.parse(answer.toString()) as object);
     } catch (error) {
       return this.#events.onRefused(`its answer is no ProcessingResponse: ${messageOf(error)}`);
     }
@@ -71,7 +77,7 @@ export class HttpProcessor implements ProcessorStream {
 
 /** As in Envoy, fields have the names of the .proto file. */
 function jsonOf(message: Uint8Array): string {
-  const type = typesOf()[QUESTION];
+  const type = prepareQuestions()[QUESTION];
   const question = type.toObject(type.decode(message), { bytes: String }) as Question;
   const { attributes, metadata_context: metadata, ...rest } = question;
   return JSON.stringify({
@@ -86,7 +92,7 @@ function plain(structs: { readonly [namespace: string]: ProtoStruct }): object {
   return Object.fromEntries(Object.entries(structs).map(([name, struct]) => [name, filledStruct(struct) ?? {}]));
 }
 
-function typesOf(): NonNullable<typeof types> {
-  types ??= loadMessages(QUESTION, ANSWER);
-  return types;
+/** Loads the types of questions and answers, which takes long. */
+export function prepareQuestions(): NonNullable<typeof types> {
+  return (types ??= loadMessages(QUESTION, ANSWER));
 }

@@ -3,6 +3,7 @@
 import { DataStatus, type HeaderBlock, HeadersStatus, headerKey, Timer } from '../../../sdk.js';
 import type { CommonResponse, HeaderMutation, PartAnswer, TrailersAnswer } from './answer.js';
 import { Effect } from './call-record.js';
+import { hasNoBody } from './head-changes.js';
 import { BodyMode, hasOpenLength, type MessageMode } from './modes.js';
 import { PieceQueue } from './piece-queue.js';
 import { beginBody, beginFields, Part } from './question.js';
@@ -84,6 +85,10 @@ const NOT_STREAMED: Mistake = {
   status: Status.FailedPrecondition,
   details: 'spurious message: Normal body mutation response is received while body_mode_ is FULL_DUPLEX_STREAMED',
 };
+const NOT_REPLACED: Mistake = {
+  status: Status.Internal,
+  details: 'the body that the processor has received is not replaced',
+};
 const EMPTY = Buffer.alloc(0);
 const LENGTH = headerKey('content-length');
 
@@ -91,6 +96,8 @@ export class ProcessedMessage {
   readonly #owner: MessageOwner;
   readonly #side: Side;
   mode: MessageMode;
+  /** It is the response to a CONNECT. */
+  isOfConnect = false;
   readonly #timer = new Timer<ProcessedMessage>(this, onTimeout);
   /** The processor has been asked about the head, and has not answered. */
   #awaitsHeaders = false;
@@ -113,6 +120,8 @@ export class ProcessedMessage {
   /** The beginning of the body has passed: the rest follows unasked. */
   #isBeginningDone = false;
   #choosesRoute = false;
+  /** The processor has announced another length of the body, which it has not sent. */
+  #hasNewLength = false;
   /** Pieces that the processor has not answered. */
   readonly #pieces: PieceQueue;
   /** Processed pieces that the next hop cannot take. */
@@ -226,8 +235,10 @@ export class ProcessedMessage {
     }
     if (!isDelivered && this.mode.body === BodyMode.Buffered && this.#hasData)
       return headersStatus(this.#askWholeBody(EMPTY));
-    if (!isDelivered && this.mode.body === BodyMode.BufferedPartial && !this.#pieces.isEmpty)
-      return headersStatus(this.#sendBeginning());
+    if (!isDelivered && this.mode.body === BodyMode.BufferedPartial && !this.#pieces.isEmpty) {
+      this.#sendBeginning();
+      return HeadersStatus.StopIteration;
+    }
     if (!this.mode.sendsTrailers) return HeadersStatus.Continue;
     const opened = this.#owner.open();
     if (opened !== Opened.Yes) return statusOf(opened);
@@ -249,8 +260,11 @@ export class ProcessedMessage {
   headersAnswered({ response = {} }: PartAnswer): Mistake | undefined {
     if (!this.#awaitsHeaders) return SPURIOUS;
     const isReplacing = response.status === 1;
+    if (isReplacing && this.isInConversation && response.body_mutation === undefined) return NOT_REPLACED;
+    const length = this.#headers?.get(LENGTH);
     const mistake = this.#changeHead(response, Part.Headers, isReplacing);
     if (mistake !== undefined) return mistake;
+    this.#hasNewLength = length !== this.#headers?.get(LENGTH);
     this.#headersEnded(Status.Ok);
     if (isReplacing) this.#replace(response);
     else if (!this.#hasNoBody && this.#goesOn()) return undefined;
@@ -307,10 +321,8 @@ export class ProcessedMessage {
   /** The processor does not answer any more: what is held passes unchanged. */
   abandon(status: Status): void {
     this.end(status);
-    if (!this.#pieces.isEmpty) {
-      this.#passHead();
-      while (!this.#pieces.isEmpty) this.#pass(this.#pieces.take().bytes);
-    }
+    if (this.#hasNewLength) this.#headers?.remove(LENGTH);
+    this.#passPieces();
     this.#release();
   }
 
@@ -402,32 +414,22 @@ export class ProcessedMessage {
   #askBeginning(offset: number, length: number, endStream: boolean): DataStatus {
     if (this.#isBeginningDone) return this.#follow(offset, length, endStream);
     this.#pieces.add({ bytes: this.#bytes(offset, length), isLast: endStream });
-    if (this.#asked === Asked.Beginning || !(endStream || this.#pieces.isFull)) return DataStatus.StopNoBuffer;
-    const status = this.#sendBeginning();
-    // All of the body is in the queue.
-    return status === DataStatus.Continue ? this.#passPieces() : DataStatus.StopNoBuffer;
+    if (this.#asked !== Asked.Beginning && (endStream || this.#pieces.isFull)) this.#sendBeginning();
+    return DataStatus.StopNoBuffer;
   }
 
-  #sendBeginning(): DataStatus {
-    const opened = this.#owner.open();
-    if (opened !== Opened.Yes) return dataStatus(opened);
+  /** If there is no stream to the processor, abandon() has passed the pieces on. */
+  #sendBeginning(): void {
+    if (this.#owner.open() !== Opened.Yes) return;
     this.#pieces.join();
     const { bytes, isLast } = this.#pieces.first;
     beginBody(bytes, this.#side.isRequest, isLast);
     this.#ask(Asked.Beginning);
-    return DataStatus.StopAndBuffer;
   }
 
   #askTrailers(trailers: HeaderBlock): void {
     beginFields(this.#owner.rules.question, Part.Trailers, trailers, this.#side.isRequest, false);
     this.#ask(Asked.Trailers);
-  }
-
-  /** Passes the queue on in a callback. */
-  #passPieces(): DataStatus {
-    while (!this.#pieces.isEmpty) this.#side.pass(this.#pieces.take().bytes);
-    this.#side.continue();
-    return DataStatus.StopNoBuffer;
   }
 
   /** As in Envoy, the beginning of a body is read while the processor is asked about the head. */
@@ -557,13 +559,21 @@ export class ProcessedMessage {
 
   /** CONTINUE_AND_REPLACE: nothing more of the message is sent to the processor. */
   #replace({ body_mutation: mutation }: CommonResponse): void {
-    if (mutation !== undefined) {
+    // The body may have been sent without waiting.
+    this.#ended(Status.Ok);
+    if (mutation !== undefined && this.#mayHaveBody) {
       this.#headers?.remove(LENGTH);
+      this.#pieces.clear();
       this.#isReplaced = true;
       this.#side.replace(mutation.body);
       this.#affected(Part.Body, Effect.Applied);
     }
     this.mode = { ...this.mode, body: BodyMode.None, sendsTrailers: false };
+    this.#passPieces();
+  }
+
+  get #mayHaveBody(): boolean {
+    return this.#side.isRequest || !hasNoBody(this.#headers!.status);
   }
 
   /** Asks about trailers that have been received, or else releases the message. */
@@ -591,7 +601,8 @@ export class ProcessedMessage {
     const details = this.#owner.rules.change(block, mutation, {
       kind: part === Part.Trailers ? 'trailers' : this.#side.isRequest ? 'request' : 'response',
       isReplacing,
-      takesLength: this.mode.body === BodyMode.Buffered && !this.#hasNoBody,
+      isOfConnect: this.isOfConnect,
+      takesLength: this.mode.body === BodyMode.Buffered && !this.#hasNoBody && !(isReplacing && part === Part.Headers),
       onRejected: () => this.#owner.onRejected(),
     });
     // As in Envoy, a change of the head that comes with the body is recorded for the head.
@@ -628,6 +639,7 @@ export class ProcessedMessage {
 
   #restartTimer(): void {
     const { messageTimeoutMs, timers } = this.#owner.rules;
+    this.#isExtended = false;
     if (this.#isTimed) timers.reschedule(this.#timer, messageTimeoutMs);
     else timers.cancel(this.#timer);
   }
@@ -638,6 +650,13 @@ export class ProcessedMessage {
     if (this.#headers === undefined || !this.#matchRoute()) return;
     this.#headers = undefined;
     this.#side.passHead();
+  }
+
+  /** Passes the pieces on that have no answer, behind the head. */
+  #passPieces(): void {
+    if (this.#pieces.isEmpty) return;
+    this.#passHead();
+    while (!this.#pieces.isEmpty) this.#pass(this.#pieces.take().bytes);
   }
 
   #pass(bytes: Uint8Array): void {

@@ -41,23 +41,49 @@ export function compileMode(mode: ProcessingMode = {}): Mode {
   };
 }
 
-/** Returns the mode that an answer asks for; undefined: Baton does not have it. */
-export function overriddenMode(mode: ModeOverride): Mode | undefined {
-  const { request_body_mode: request = 0, response_body_mode: response = 0 } = mode;
+/**
+ * Returns the mode that an answer asks for; undefined: Baton does not have it. As in Envoy, what it leaves open about heads and trailers
+ * stays as configured, and bodies that it does not mention are not sent.
+ */
+export function overriddenMode(mode: ModeOverride, { request, response }: Mode): Mode | undefined {
+  const { request_body_mode: requestBody = 0, response_body_mode: responseBody = 0 } = mode;
   // What has not been sent piece by piece from the start cannot be a conversation.
-  if (request >= BodyMode.FullDuplex || response >= BodyMode.FullDuplex) return undefined;
+  if (!isHeldOrQueued(requestBody) || !isHeldOrQueued(responseBody)) return undefined;
   return {
     request: {
-      sendsHeaders: mode.request_header_mode !== SKIP,
-      body: request,
-      sendsTrailers: mode.request_trailer_mode === SEND,
+      sendsHeaders: isSent(mode.request_header_mode, request.sendsHeaders),
+      body: requestBody,
+      sendsTrailers: isSent(mode.request_trailer_mode, request.sendsTrailers),
     },
     response: {
-      sendsHeaders: mode.response_header_mode !== SKIP,
-      body: response,
-      sendsTrailers: mode.response_trailer_mode === SEND,
+      sendsHeaders: isSent(mode.response_header_mode, response.sendsHeaders),
+      body: responseBody,
+      sendsTrailers: isSent(mode.response_trailer_mode, response.sendsTrailers),
     },
   };
+}
+
+/** The number comes from the processor: it may be any. */
+function isHeldOrQueued(body: number): boolean {
+  return body >= BodyMode.None && body < BodyMode.FullDuplex;
+}
+
+/** `mode`: a HeaderSendMode. */
+function isSent(mode: number | undefined, configured: boolean): boolean {
+  return mode === SEND || (mode !== SKIP && configured);
+}
+
+/** Returns the mode without bodies and trailers. */
+export function headsOf({ request, response }: Mode): Mode {
+  return {
+    request: { ...request, body: BodyMode.None, sendsTrailers: false },
+    response: { ...response, body: BodyMode.None, sendsTrailers: false },
+  };
+}
+
+/** Returns whether the processor answers with a body of its own in one direction. */
+export function hasConversation({ request, response }: Mode): boolean {
+  return request.body === BodyMode.FullDuplex || response.body === BodyMode.FullDuplex;
 }
 
 /** Returns whether the processor gets bodies or trailers. */

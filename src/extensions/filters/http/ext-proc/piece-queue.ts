@@ -44,6 +44,11 @@ export class PieceQueue {
     return piece;
   }
 
+  clear(): void {
+    this.#pieces.length = this.#bytes = 0;
+    this.#isFull = false;
+  }
+
   /** Makes one piece of all. */
   join(): void {
     if (this.#pieces.length < 2) return;

@@ -21,13 +21,13 @@ import {
   type WorkerContext,
 } from '../../../sdk.js';
 import { MutationRules } from '../../common/mutation-rules.js';
-import type { HeaderMutation } from './answer.js';
+import { type HeaderMutation, prepareAnswers } from './answer.js';
 import { AttributeList } from './attributes.js';
 import type { CallRecord } from './call-record.js';
 import { ForwardRules } from './forward-rules.js';
 import { applyMutation, type ChangeRules } from './head-changes.js';
-import { HttpProcessor } from './http-processor.js';
-import { compileMode, type Mode } from './modes.js';
+import { HttpProcessor, prepareQuestions } from './http-processor.js';
+import { compileMode, hasConversation, headsOf, type Mode } from './modes.js';
 import { type ProcessorEvents, type ProcessorStream, startGrpcStream } from './processor-stream.js';
 import type { QuestionRules } from './question.js';
 
@@ -95,8 +95,12 @@ export function compileRules(
   const metadata = mergedMetadata(config.metadata_options, overrides.metadata_options);
   const mutation = new MutationRules(config.mutation_rules ?? {}, '');
   const { cluster, isHttp, start } = processorOf(config, overrides, context);
+  const mode = compileMode(overrides.processing_mode ?? config.processing_mode);
+  // Now, because it takes longer than an answer may.
+  prepareAnswers();
+  if (isHttp) prepareQuestions();
   return {
-    mode: compileMode(overrides.processing_mode ?? config.processing_mode),
+    mode: isHttp ? headsOf(mode) : mode,
     question: {
       forwarded: config.forward_rules && new ForwardRules(config.forward_rules, ''),
       namespaces: metadata.forwarding_namespaces?.untyped ?? [],
@@ -105,7 +109,7 @@ export function compileRules(
     receives: new Set(metadata.receiving_namespaces?.untyped),
     requestAttributes: new AttributeList(overrides.request_attributes ?? config.request_attributes ?? []),
     responseAttributes: new AttributeList(overrides.response_attributes ?? config.response_attributes ?? []),
-    overrides: overridesOf(config),
+    overrides: overridesOf(config, mode),
     isObserving: config.observability_mode ?? false,
     closeAfterMs: durationMs(config.deferred_close_timeout, CLOSE_AFTER_MS),
     sendsEarly: config.send_body_without_waiting_for_header_response ?? false,
@@ -165,9 +169,9 @@ function mergedMetadata(own: MetadataOptions = {}, route: MetadataOptions = {}):
   return { ...own, ...route };
 }
 
-/** As in Envoy, a body that does not wait for the head has a fixed mode. */
-function overridesOf(config: ExternalProcessor): readonly Mode[] | undefined {
-  const isFixed = config.send_body_without_waiting_for_header_response === true;
+/** As in Envoy, the modes are fixed if a body does not wait for the answer about its head. */
+function overridesOf(config: ExternalProcessor, mode: Mode): readonly Mode[] | undefined {
+  const isFixed = config.send_body_without_waiting_for_header_response === true || hasConversation(mode);
   return config.allow_mode_override === true && !isFixed
     ? (config.allowed_override_modes ?? []).map(compileMode)
     : undefined;

@@ -70,6 +70,20 @@ t.test('a status stays one of a final response with or without a body', async (t
   t.equal(head.status, 404);
 });
 
+t.test('a status neither accepts nor refuses a tunnel in place of the host', async (t) => {
+  for (const [from, to, rejected] of [
+    [200, '403', 1],
+    [403, '200', 1],
+    [403, '407', 0],
+  ] as const) {
+    const head = responseHead(from);
+    let count = 0;
+    const how = { rules: ALL, kind: 'response', isReplacing: false, takesLength: false, isOfConnect: true } as const;
+    applyMutation(head, { set_headers: [field(':status', to)] }, { ...how, onRejected: () => void count++ });
+    t.equal(count, rejected, `${from} ${to}`);
+  }
+});
+
 t.test('trailers have no pseudo fields', async (t) => {
   const trailers = responseHead(0, 'x-a: 1');
   t.equal(change(trailers, 'trailers', [field(':status', '500'), field(':path', '/')], [':path']).rejected, 3);
