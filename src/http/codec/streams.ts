@@ -134,6 +134,10 @@ export interface ResponseDecoder {
   onHeaders(headers: HeaderBlock, endStream: boolean): void;
   onData(offset: number, length: number, endStream: boolean): void;
   onTrailers(trailers: HeaderBlock): void;
+  /**
+   * Called when the stream ends before both messages are complete. After a complete response: the rest of the request is not needed. The
+   * encoder may serve another request from then on.
+   */
   onReset(reason: ResetReason, error: CodecError | undefined): void;
   onWriteBlocked(): void;
   onWriteDrained(): void;

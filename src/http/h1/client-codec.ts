@@ -33,6 +33,8 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
   #isTunnel = false;
   /** The host has ended its direction of a tunnel first. */
   #isEndedByHost = false;
+  /** The host has refused the tunnel of a request that is not complete: the exchange ends with the response. */
+  #isRefused = false;
   /** The connection can be reused after this exchange. */
   #canReuse = true;
   /** The host has sent bytes after the response. */
@@ -75,7 +77,7 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     this.writing = Writing.Head;
     this.#isUpgrade = false;
     this.#isConnect = false;
-    this.#isTunnel = false;
+    this.#isTunnel = this.#isRefused = false;
     this.#canReuse = true;
     this.#hasSurplus = false;
     this.#beginning = this.memory.step;
@@ -158,7 +160,10 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
       this.#openTunnel();
     } else {
       // A refused tunnel ends the request: nothing follows its head and body.
-      if (this.writing === Writing.Raw || (this.#isUpgrade && this.hasSentLength)) this.writing = Writing.Complete;
+      if (this.writing === Writing.Raw || (this.#isUpgrade && this.hasSentLength)) {
+        this.writing = Writing.Complete;
+        this.#isRefused = true;
+      }
       if (head.close) {
         this.#canReuse = false;
         this.events.onCloseNotice?.();
@@ -289,8 +294,17 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
    */
   #settle(): void {
     if (this.isRunning || this.reading !== Reading.Complete || this.decoder === undefined) return;
-    if (this.writing === Writing.Complete) this.#finish(this.#canReuse, this.#completeEnd);
-    else if (!this.#canReuse && !this.#isTunnel) this.#finish(false, StreamEnd.Abandoned);
+    if (this.writing === Writing.Complete) {
+      if (this.#isRefused) this.#endRefused();
+      this.#finish(this.#canReuse, this.#completeEnd);
+    } else if (!this.#canReuse && !this.#isTunnel) this.#finish(false, StreamEnd.Abandoned);
+  }
+
+  /** The caller has not ended the request. It must not send more of it, because the connection may serve another one. */
+  #endRefused(): void {
+    const { decoder } = this;
+    this.forgetStream();
+    decoder?.onReset(ResetReason.LocalReset, undefined);
   }
 
   get #completeEnd(): StreamEnd {

@@ -185,9 +185,18 @@ export class H2ClientCodec extends H2Connection implements ClientCodec {
   override settle(stream: H2Stream): void {
     if (!stream.isEndReceived || stream.held !== undefined || !stream.isOpen) return;
     if (stream.isEndSent) this.closeStream(stream);
-    else if (!stream.isTunnel) this.resetStream(stream, ErrorCode.Cancel);
+    else if (!stream.isTunnel) this.#endEarly(stream);
     // The queued rest of a tunnel is sent, but its decoder may serve another request by then.
     else if (stream.isEndQueued) stream.decoder = undefined;
+  }
+
+  /** A caller that has not ended the request must not send more of it, because the object may serve another one. */
+  #endEarly(stream: H2Stream): void {
+    const { decoder } = stream;
+    stream.decoder = undefined;
+    this.sendReset(stream.id, ErrorCode.Cancel);
+    if (!stream.isEndQueued) decoder?.onReset(ResetReason.LocalReset, undefined);
+    this.closeStream(stream);
   }
 
   protected override onStreamClosed(stream: H2Stream): void {

@@ -467,6 +467,7 @@ playClient(
   .. headers 403 content-length=2
   .. data no
   .. end
+  .. reset local
   .. reusable
   `,
 );
@@ -483,6 +484,7 @@ playClient(
   .. headers 403 content-length=2
   .. data no
   .. end
+  .. reset local
   .. reusable
   !! open POST /chat host=x upgrade=websocket content-length=4
   << POST /chat HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\ncontent-length: 4\r\nconnection: upgrade\r\n\r\n
@@ -583,6 +585,7 @@ playClient(
   .. headers 302 content-length=2
   .. data no
   .. end
+  .. reset local
   .. reusable
   `,
 );

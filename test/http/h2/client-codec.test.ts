@@ -213,6 +213,18 @@ t.test('a response before the end of its request ends the exchange', (t) => {
   t.end();
 });
 
+t.test('a request that is not complete when its response ends is reset: its stream may serve another one', (t) => {
+  const peer = connected();
+  const encoder = peer.request('one', { method: 'POST', body: 'hel', isOpen: true });
+  peer.receive(new FramePeer().headers(1, [[':status', '413']]));
+  t.same(peer.events(), ['one 413 end', 'one reset LocalReset', 'complete']);
+  peer.sent();
+  peer.finish(encoder, 'lo');
+  t.same(peer.sent(), []);
+  t.equal(peer.end(), 0);
+  t.end();
+});
+
 t.test('a body waits for the windows of the host', (t) => {
   const peer = connected({}, [4, 2]);
   peer.request('one', { method: 'POST', body: 'hello' });

@@ -160,6 +160,8 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     const mayRepeat = this.#mayRepeat && !this.#hasResponse;
     if (mayRepeat && this.#request.bytes + length > this.#retryBufferLimit) this.#abandonRetries();
     const { encoder, isRunning } = this.#try;
+    // The host has answered and takes no more.
+    if (!isRunning && this.#isResponseComplete) return;
     if (!isRunning || (mayRepeat && this.#mayRepeat)) {
       if (!this.#request.keepBody(offset, length)) {
         // A running try can continue without the option to retry.
@@ -185,6 +187,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (!this.#isActive) return;
     if (this.#mirrors?.isActive) this.#mirrorData(0, 0, true);
     const { encoder, isRunning } = this.#try;
+    if (!isRunning && this.#isResponseComplete) return;
     if (!isRunning || this.#mayRepeat) {
       if (!this.#request.keepTrailers(trailers)) return this.#stream.sendLocalReply(NO_ROOM);
     }

@@ -19,7 +19,7 @@ import type { PoolRequest, RequestPool } from '../../../../../upstream/connectio
 import type { PoolFailure } from '../../../../../upstream/pool-failure.js';
 import type { FilteredTry } from '../../../../../upstream/request-filters.js';
 import type { UpstreamThread } from '../../../../../upstream/upstream-thread.js';
-import { KeptRequest } from '../kept-request.js';
+import { KeptRequest, type Sender } from '../kept-request.js';
 import { Pause } from '../upstream-try.js';
 import type { PlacedFilter } from './placed-filter.js';
 
@@ -35,8 +35,10 @@ export class TryFilters extends RunningFilters implements RequestPool, PoolReque
   /** The try; undefined: it is over. */
   #request: PoolRequest | undefined;
   #isQueued = false;
-  /** The codec of the connection. */
+  /** The codec of the connection. Once the exchange is over, it may serve another request. */
   #encoder: RequestEncoder | undefined;
+  /** Why the codec has ended the exchange, if it has. */
+  #lost: ResetReason | undefined;
   /** What the filters have passed on before there was a connection; undefined: nothing, or it was sent. */
   #early: KeptRequest | undefined;
   /** The end of the request has reached the filters, and the codec. */
@@ -133,10 +135,9 @@ export class TryFilters extends RunningFilters implements RequestPool, PoolReque
 
   reset(reason: ResetReason): void {
     const encoder = this.#encoder;
-    // A complete exchange has left its connection to others.
-    const isComplete = this.#isExchanged;
+    const isOver = this.#isExchanged;
     this.#finish();
-    if (!isComplete) encoder?.reset(reason);
+    if (!isOver) encoder?.reset(reason);
   }
 
   pauseReading(): void {
@@ -174,11 +175,12 @@ export class TryFilters extends RunningFilters implements RequestPool, PoolReque
   }
 
   onReset(reason: ResetReason, error: CodecError | undefined): void {
-    // The rest of a request that is answered: the filters may still hold the answer.
-    if (this.#hasResponseEnd && this.encode !== undefined) {
-      this.#isRequestSent = true;
-      return;
-    }
+    this.#lost = reason;
+    // The host needs no more of a request that it has answered. Filters that hold the answer pass it on first.
+    if (!this.#hasResponseEnd || this.#hasPassed) this.#endTry(reason, error);
+  }
+
+  #endTry(reason: ResetReason, error?: CodecError): void {
     const request = this.#request;
     this.#finish();
     request?.onReset(reason, error);
@@ -204,17 +206,20 @@ export class TryFilters extends RunningFilters implements RequestPool, PoolReque
         this.#early.begin(headers, endStream);
         return;
       }
+      if (this.#isExchanged) return;
       this.#isRequestSent ||= endStream;
       encoder.headers(headers, endStream);
     },
     passData: (offset, length, endStream) => {
       if (this.#encoder === undefined || this.#early !== undefined) return this.#keepEarly(offset, length, endStream);
+      if (this.#isExchanged) return;
       this.#isRequestSent ||= endStream;
       this.#encoder.data(offset, length, endStream);
       if (endStream) this.#finishIfComplete();
     },
     passTrailers: (trailers) => {
       if (this.#encoder === undefined || this.#early !== undefined) return this.#keepEarlyTrailers(trailers);
+      if (this.#isExchanged) return;
       this.#isRequestSent = true;
       this.#encoder.trailers(trailers);
       this.#finishIfComplete();
@@ -228,16 +233,19 @@ export class TryFilters extends RunningFilters implements RequestPool, PoolReque
       const request = this.#request;
       if (endStream) this.#responsePassed();
       request?.onHeaders(headers, endStream);
+      if (endStream) this.#endIfLost();
     },
     passData: (offset, length, endStream) => {
       const request = this.#request;
       if (endStream) this.#responsePassed();
       request?.onData(offset, length, endStream);
+      if (endStream) this.#endIfLost();
     },
     passTrailers: (trailers) => {
       const request = this.#request;
       this.#responsePassed();
       request?.onTrailers(trailers);
+      this.#endIfLost();
     },
     tooLarge: () => this.#stream.sendLocalReply(RESPONSE_TOO_LARGE),
     noRoom: () => this.#stream.sendLocalReply(NO_ROOM),
@@ -249,18 +257,20 @@ export class TryFilters extends RunningFilters implements RequestPool, PoolReque
     this.#finishIfComplete();
   }
 
+  /** Called when the whole response has passed: a reset that came before it ends the rest of the request. */
+  #endIfLost(): void {
+    if (this.#lost !== undefined) this.#endTry(this.#lost);
+  }
+
   /** For the router the exchange is over with the ends of both messages, even if a filter still holds the end of the request. */
   #finishIfComplete(): void {
     if (this.#request === undefined || !this.#hasPassed || !this.#hasRequestEnd) return;
-    const encoder = this.#encoder;
-    const isSent = this.#isRequestSent;
-    this.#finish();
-    if (!isSent) encoder!.reset(ResetReason.LocalReset);
+    this.reset(ResetReason.LocalReset);
   }
 
-  /** The codec has both messages. */
+  /** The codec has both messages, or has ended the exchange before: it may serve another request. */
   get #isExchanged(): boolean {
-    return this.#hasResponseEnd && this.#isRequestSent;
+    return this.#lost !== undefined || (this.#hasResponseEnd && this.#isRequestSent);
   }
 
   #keepEarly(offset: number, length: number, endStream: boolean): void {
@@ -282,8 +292,18 @@ export class TryFilters extends RunningFilters implements RequestPool, PoolReque
     if (early === undefined || encoder === undefined) return;
     this.#early = undefined;
     this.#isRequestSent ||= early.isComplete;
-    early.sendTo(encoder, { encoder, bodySent: () => {} }, false);
-    early.drop();
+    const isLost = () => this.#request === undefined;
+    const sender: Sender = {
+      get encoder() {
+        return isLost() ? undefined : encoder;
+      },
+      bodySent() {},
+    };
+    try {
+      early.sendTo(encoder, sender, false);
+    } finally {
+      early.drop();
+    }
   }
 
   #finish(): void {
