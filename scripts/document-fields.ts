@@ -66,7 +66,7 @@ At the edge, most of them are removed from external requests. The router removes
 | \`x-envoy-upstream-rq-timeout-ms\`, \`x-envoy-upstream-rq-per-try-timeout-ms\` | implemented |
 | \`x-envoy-upstream-rq-timeout-alt-response\` | implemented: timeouts are answered with 204 |
 | \`x-envoy-upstream-stream-duration-ms\` | implemented: a try that lasts longer is ended, even if data flows |
-| \`x-envoy-hedge-on-per-try-timeout\` | without effect: Baton has no hedging |
+| \`x-envoy-hedge-on-per-try-timeout\` | implemented: \`true\` or \`false\` replaces the [policy of the route](hosts.md#a-second-try-beside-a-slow-one) |
 | \`x-envoy-upstream-alt-stat-name\` | without effect: requests do not create additional stats |
 
 \`grpc-timeout\` limits gRPC calls on routes with \`grpc_timeout_header_max\` or \`max_grpc_timeout\`. It is not removed: it is

@@ -20,6 +20,7 @@ import {
 
 /** A try that the host has received. The test answers it. */
 interface Try {
+  readonly host: string;
   readonly attempt: string | undefined;
   readonly expectedMs: number;
   readonly response: ServerResponse;
@@ -30,22 +31,34 @@ const RETRIES = { retry_on: '5xx', num_retries: 1, per_try_timeout: '0.1s' };
 const HEDGED = { hedge_policy: { hedge_on_per_try_timeout: true }, retry_policy: RETRIES };
 
 /** Starts a proxy whose routes lead to clusters of the same name, all with one host that answers when the test lets it. */
-async function start(t: Test, program: ProxyProgram, routes: Readonly<Record<string, Config>>, cluster: Config = {}) {
+async function start(
+  t: Test,
+  program: ProxyProgram,
+  routes: Readonly<Record<string, Config>>,
+  cluster: Config = {},
+  addresses: readonly string[] = ['127.0.0.1'],
+) {
   const log = `${tempDir(t)}/log`;
   const tries: Record<string, Try[]> = {};
-  const host = await startUpstream(t, (request, response) => {
-    const { headers, url = '' } = request;
-    const one: Try = {
-      attempt: headers['x-envoy-attempt-count'] as string | undefined,
-      expectedMs: Number(headers['x-envoy-expected-rq-timeout-ms']),
-      response,
-      isReset: false,
-    };
-    response.on('close', () => {
-      one.isReset = !response.writableFinished;
-    });
-    request.resume().on('end', () => (tries[url.slice(1)] ??= []).push(one));
-  });
+  const host = await startUpstream(
+    t,
+    (request, response) => {
+      const { headers, url = '' } = request;
+      const one: Try = {
+        host: `${request.socket.localAddress}:${request.socket.localPort}`,
+        attempt: headers['x-envoy-attempt-count'] as string | undefined,
+        expectedMs: Number(headers['x-envoy-expected-rq-timeout-ms']),
+        response,
+        isReset: false,
+      };
+      response.on('close', () => {
+        one.isReset = !response.writableFinished;
+      });
+      request.resume().on('end', () => (tries[url.slice(1)] ??= []).push(one));
+    },
+    0,
+    '0.0.0.0',
+  );
   const listener = httpListener('in', 0, {
     stat_prefix: 'in',
     internal_address_config: { cidr_ranges: [{ address_prefix: '10.0.0.0', prefix_len: 8 }] },
@@ -62,6 +75,7 @@ async function start(t: Test, program: ProxyProgram, routes: Readonly<Record<str
           domains: ['*'],
           include_request_attempt_count: true,
           include_attempt_count_in_response: true,
+          response_headers_to_add: [{ header: { key: 'x-host', value: '%UPSTREAM_HOST%' } }],
           routes: Object.entries(routes).map(([name, action]) => ({
             match: { path: `/${name}` },
             route: { cluster: name, timeout: '30s', ...action },
@@ -71,7 +85,14 @@ async function start(t: Test, program: ProxyProgram, routes: Readonly<Record<str
     },
     http_filters: [ROUTER_FILTER],
   });
-  const clusters = Object.keys(routes).map((name) => ({ ...staticCluster(name, host.port), ...cluster }));
+  const lb_endpoints = addresses.map((address) => ({
+    endpoint: { address: { socket_address: { address, port_value: host.port } } },
+  }));
+  const clusters = Object.keys(routes).map((name) => ({
+    ...staticCluster(name, host.port),
+    load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints }] },
+    ...cluster,
+  }));
   const args = ['--file-flush-interval-msec', '50', '--concurrency', '1'];
   const baton = await startBaton(t, { ...program, args, config: bootstrap({ listeners: [listener], clusters }) });
   const port = await baton.listenerPort('in');
@@ -155,6 +176,48 @@ besideEnvoy('a bad response is dropped while another try may have a good one', a
     'cluster.bad.upstream_rq_500': 1,
     'cluster.bad.upstream_rq_active': 0,
   });
+});
+
+besideEnvoy('the response of the first try has its host, also after the second try has ended', async (t, program) => {
+  const routes = { open: HEDGED, dropped: HEDGED };
+  const { arrived, baton, send } = await start(t, program, routes, {}, ['127.0.0.1', '127.0.0.2']);
+  for (const name of ['open', 'dropped']) {
+    const sent = send(name);
+    const [first, second] = await arrived(name, 2);
+    t.not(first!.host, second!.host);
+    if (name === 'dropped') {
+      answer(second!, 503);
+      await baton.waitForStats({ 'cluster.dropped.upstream_rq_active': 1 });
+    }
+    answer(first!, 200);
+    t.match(await sent, { status: 200, headers: { 'x-host': first!.host } });
+  }
+});
+
+besideEnvoy('a 1xx response decides which try goes on', async (t, program) => {
+  const { arrived, baton, send } = await start(t, program, { informed: HEDGED });
+  const informed = send('informed', {}, 'body');
+  const [first, second] = await arrived('informed', 2);
+  first!.response.writeContinue();
+  await isReset(second!);
+  answer(first!, 200, 'good');
+  t.match(await informed, { status: 200, body: 'good' });
+  await baton.waitForStats({ 'cluster.informed.upstream_rq_active': 0 });
+});
+
+besideEnvoy('the first try leaves the circuit breaker of retries when its response begins', async (t, program) => {
+  const circuit_breakers = { thresholds: [{ max_retries: 1 }] };
+  // With retries left the place is kept while further tries time out.
+  const begins = { ...HEDGED, retry_policy: { ...RETRIES, num_retries: 1000, per_try_timeout: '0.3s' } };
+  const { arrived, baton, send } = await start(t, program, { begun: begins }, { circuit_breakers });
+  const begun = send('begun');
+  const [first] = await arrived('begun', 2);
+  await baton.waitForStats({ 'cluster.begun.circuit_breakers.default.rq_retry_open': 1 });
+  first!.response.writeHead(200);
+  first!.response.write('begun');
+  await baton.waitForStats({ 'cluster.begun.circuit_breakers.default.rq_retry_open': 0 });
+  first!.response.end();
+  t.match(await begun, { status: 200, body: 'begun' });
 });
 
 besideEnvoy('a connection that breaks ends only its try', async (t, program) => {

@@ -280,11 +280,11 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
 
   // ── The response ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-  tryInformed({ host }: UpstreamTry, headers: HeaderBlock): void {
-    this.#counts.informed(this.#cluster, host!, headers);
+  tryInformed(current: UpstreamTry, headers: HeaderBlock): void {
+    this.#counts.informed(this.#cluster, current.host!, headers);
     // The client would notice a second try.
     this.#retries.disable();
-    this.#retries.end();
+    this.#settleOn(current);
     if (!this.#mayRepeat) this.#request.dropBody();
     if (this.#stream.passesInformational) this.#stream.encodeInformational(headers);
   }
@@ -305,11 +305,11 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
       this.#abandonTry(endStream);
       return this.#backOff();
     }
-    if (this.#tries.hasOther(current) && this.#retries.isRetriable(headers)) {
+    if (this.#hasOther(current) && this.#retries.isRetriable(headers)) {
       countRetriedResponse(host, headers);
       return this.#awaitOthers(current, endStream);
     }
-    this.#tries.settleOn(current);
+    this.#settleOn(current);
     const redirects = this.#route.internalRedirects;
     if (redirects?.handles(status) && this.#isRedirected(headers, endStream)) return;
     this.#counts.responded(this.#cluster, host, headers, endStream);
@@ -325,6 +325,18 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (this.#isTunnel) this.#deadline.clear();
     if (endStream) this.#responseCompleted(now);
     this.#stream.encodeHeaders(headers, endStream);
+  }
+
+  /** The client gets the response of `current`: no other try begins or goes on. */
+  #settleOn(current: UpstreamTry): void {
+    this.#hostWait?.stop();
+    this.#retries.end();
+    this.#tries.settleOn(current);
+  }
+
+  /** Returns whether another try than `ended` may still get a response, or waits for its host. */
+  #hasOther(ended: UpstreamTry): boolean {
+    return this.#tries.hasOther(ended) || (this.#hostWait?.isWaiting === true && ended !== this.#try);
   }
 
   /** Drops a try with a bad response, or without one: other tries may have a good one. */
@@ -459,7 +471,9 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (this.#hasResponse) return;
     if (!current.isSlow) countHostSlowness(current.host!);
     current.isSlow = true;
-    if (current.isRetried || !this.#retries.grantForSlowness(this.#cluster)) return;
+    // Another try needs the whole request. That of an upgrade is not complete before its response.
+    if (current.isRetried || !this.#request.isComplete) return;
+    if (!this.#retries.grantForSlowness(this.#cluster)) return;
     if (logger.isDebug) this.#log('a try has timed out and goes on');
     this.#retries.addPreviousHost(current.host!);
     this.#tries.addAnother();
@@ -474,7 +488,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     else if (!this.#hasResponse) countHostMaxDuration(current.host!);
     current.abort();
     if (!this.#hasResponse && this.#isRetried(current, RetryReset.Local)) return this.#backOff();
-    if (!this.#hasResponse && this.#tries.hasOther(current)) return this.#awaitOthers(current);
+    if (!this.#hasResponse && this.#hasOther(current)) return this.#awaitOthers(current);
     if (isSlowness) this.#recordBudget(this.#thread.clock.monotonicMs);
     if (isSlowness) this.#answerTimeout(timedOut(details, this.#timeouts.isTimeoutEmpty), true);
     else this.#answerTimeout(maxDurationReached(details, this.#request.isComplete), false);
@@ -610,7 +624,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (logger.isDebug) this.#log(`no response: ${failure.reason}`);
     if (this.#isRetried(current, failure.retry)) return this.#backOff();
     const answer = noResponse(failure, this.#tries.attempts > 1);
-    if (!this.#tries.hasOther(current)) return this.#answer(answer, failure.retry === RetryReset.Overflow);
+    if (!this.#hasOther(current)) return this.#answer(answer, failure.retry === RetryReset.Overflow);
     this.#counts.answered(this.#cluster, answer.status, current.host);
     this.#awaitOthers(current);
   }

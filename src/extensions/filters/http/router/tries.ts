@@ -68,14 +68,15 @@ export class Tries {
   /** Ends all tries but `winner`, whose response is passed on. */
   settleOn(winner: UpstreamTry): void {
     const others = this.#others;
-    if (others === undefined || others.length === 0) return;
+    if (others === undefined) return;
     this.#others = undefined;
     if (winner !== this.current) {
       others.splice(others.indexOf(winner), 1);
       others.push(this.current);
       this.current = winner;
-      this.#recordAgain(winner);
     }
+    // A later try may have been dropped.
+    this.#recordAgain(winner);
     for (const loser of others) this.#end(loser);
   }
 
