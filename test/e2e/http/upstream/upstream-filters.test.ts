@@ -256,6 +256,54 @@ besideEnvoy('filters read and replace whole messages', async (t, program) => {
   t.equal(answer.headers['x-length'], String(answer.body.length));
 });
 
+besideEnvoy('requests to an aggregate pass its filters instead of those of its clusters', async (t, program) => {
+  const host = await startEchoUpstream(t);
+  const aggregate = (name: string, http_filters?: Config[]) => {
+    const { load_assignment: _, type: __, ...options } = withFilters(name, 1, http_filters);
+    const cluster_type = {
+      name: 'envoy.clusters.aggregate',
+      typed_config: {
+        '@type': 'type.googleapis.com/envoy.extensions.clusters.aggregate.v3.ClusterConfig',
+        clusters: ['one'],
+      },
+    };
+    return { ...options, lb_policy: 'CLUSTER_PROVIDED', cluster_type };
+  };
+  const names = ['plain', 'filtered', 'one'];
+  const baton = await startBaton(t, {
+    ...program,
+    config: bootstrap({
+      listeners: [
+        httpListener('in', 0, {
+          route_config: {
+            virtual_hosts: [
+              {
+                name: 'all',
+                domains: ['*'],
+                routes: names.map((cluster) => ({ match: { prefix: `/${cluster}` }, route: { cluster } })),
+              },
+            ],
+          },
+          http_filters: [ROUTER_FILTER],
+        }),
+      ],
+      clusters: [
+        aggregate('plain'),
+        aggregate('filtered', [adds('x-from', 'aggregate'), CODEC]),
+        withFilters('one', host.port, [adds('x-from', 'one'), CODEC]),
+      ],
+    }),
+  });
+  const port = await baton.listenerPort('in');
+  const seen = await Promise.all(
+    names.map(async (name) => {
+      const { headers } = JSON.parse((await httpRequest(port, `/${name}`)).body) as EchoedRequest;
+      return headers['x-from'];
+    }),
+  );
+  t.strictSame(seen, [undefined, 'aggregate', 'one']);
+});
+
 t.test('a discovered cluster changes its filters under traffic', async (t) => {
   const host = await startEchoUpstream(t);
   const clusters = new ResourceFile(tempDir(t), 'clusters');

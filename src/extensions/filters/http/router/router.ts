@@ -583,7 +583,8 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (isFirst && route.mirrors !== undefined && !this.#stream.isUpgrade) this.#mirror(route.mirrors);
     this.#tryStart.begin(route, this.#cluster.spec.observabilityName, cluster, host, this.#timeouts.perTryMs);
     if (logger.isDebug) this.#log(`cluster '${cluster.spec.name}', try ${this.#tries.attempts} on ${host.address}`);
-    this.#try.wait(this.#tryStart.filtered(pool, cluster, host));
+    // As in Envoy, an aggregate has filters of its own.
+    this.#try.wait(this.#tryStart.filtered(pool, this.#cluster, host));
     if (this.#try.isPending) this.#waitForConnection();
   }
 

@@ -27,7 +27,13 @@ export class FilterList implements RequestFilters {
     // The slot of the terminal filter: see routeFilters().
     const configs = current.stream.route?.filterConfigs.at(-1) as UpstreamRouteConfigs | undefined;
     const filtered = new TryFilters(pool, current, this.#thread, this.#bufferLimit);
-    return filtered.create(this.#filters, (filter) => configOf(filter, configs)) ? filtered : pool;
+    try {
+      return filtered.create(this.#filters, (filter) => configOf(filter, configs)) ? filtered : pool;
+    } catch (error) {
+      // Nobody else knows the filters that were created before.
+      filtered.end();
+      throw error;
+    }
   }
 
   close(): void {
