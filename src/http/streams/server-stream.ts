@@ -120,6 +120,8 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   #isRequestComplete = false;
   #hasResponseHead = false;
   #isReplyingLocally = false;
+  /** The client's send queue is above its high watermark. */
+  #isClientBlocked = false;
   /** The framing of the request may be invalid, or not read to its end: no other is read after it. */
   #endsConnection = false;
   /** The response repeats the x-request-id: as in Envoy also for internal requests with x-envoy-force-trace. */
@@ -157,6 +159,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     this.#hasResponseHead = false;
     this.#isReplyingLocally = false;
     this.#tunnel.begin();
+    this.#isClientBlocked = false;
     this.#endsConnection = false;
     this.#returnsRequestId = this.manager.options.returnsRequestId;
     this.#flow.begin(encoder);
@@ -414,13 +417,19 @@ export class ServerStream implements RequestDecoder, FilteredStream {
 
   onWriteBlocked(): void {
     if (!this.#isOpen) return;
+    this.#isClientBlocked = true;
     this.#replyBody?.blocked();
+    this.#blockResponse();
+  }
+
+  #blockResponse(): void {
     if (this.#filters === undefined) this.#terminal.onResponseBlocked();
     else this.#filters.clientBlocked();
   }
 
   onWriteDrained(): void {
     if (!this.#isOpen) return;
+    this.#isClientBlocked = false;
     this.#clocks.moved();
     this.#replyBody?.drained();
     if (this.#filters === undefined) this.#terminal.onResponseDrained();
@@ -540,7 +549,11 @@ export class ServerStream implements RequestDecoder, FilteredStream {
     else {
       this.manager.options.hosts?.apply(headers, this.connection);
       this.#findRoute(this.#routing.tableFor(headers), headers);
-      if (this.#beginPass(headers)) this.#decodeHeaders(headers, bytes.isEmpty && trailers === undefined);
+      if (this.#beginPass(headers)) {
+        // 1xx responses of the first pass have filled the send queue.
+        if (this.#isClientBlocked) this.#blockResponse();
+        this.#decodeHeaders(headers, bytes.isEmpty && trailers === undefined);
+      }
     }
     let left = bytes.bytes;
     bytes.forEach((offset, length) => {

@@ -1,8 +1,10 @@
 // internal_redirect_policy: redirects of hosts that the proxy follows. All results are Envoy's, except where a test says otherwise.
 
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { besideEnvoy, type ProxyProgram } from '../../harness/envoy.js';
+import { FrameType, frame, PREFACE, request, uint32 } from '../../harness/http2-frames.js';
 import {
   bootstrap,
   type Config,
@@ -397,4 +399,43 @@ t.test('headers of the target and of the connection cannot be copied from respon
   const baton = await startBaton(t, { config, args: ['--mode', 'validate'], wait: 'spawned' });
   t.equal((await baton.exited).code, 1);
   for (const index of names.keys()) t.match(baton.stderr, `response_headers_to_copy[${index}]`);
+});
+
+t.test('the response of a redirect waits for a client whose send queue 1xx responses found full', async (t) => {
+  const piece = Buffer.alloc(64 * 1024, 'x');
+  const endless = (response: ServerResponse) => {
+    while (!response.destroyed && response.write(piece));
+    response.once('drain', () => endless(response));
+  };
+  const host = await startUpstream(t, ({ url }, response) => {
+    if (url !== '/start') return endless(response);
+    response.writeEarlyHints({ link: '</a>; rel=preload' });
+    response.writeHead(302, { location: 'http://localhost/end' }).end();
+  });
+  const { baton, port } = await startProxy(t, {
+    listeners: {
+      main: managerOf(
+        [
+          routeTo({ path: '/start' }, 'host', { internal_redirect_policy: {} }),
+          routeTo({ path: '/end' }, 'end'),
+          routeTo({ prefix: '/' }, 'host'),
+        ],
+        { proxy_100_continue: true },
+      ),
+    },
+    clusters: [staticCluster('host', host.port), staticCluster('end', host.port)],
+    args: ['--concurrency', '1'],
+  });
+  const client = await connectRaw(t, port);
+  client.socket.pause();
+  const largest = uint32(2 ** 31 - 1);
+  client.write(PREFACE);
+  client.write(frame(FrameType.Settings, 0, 0, Buffer.concat([Buffer.from([0, 4]), largest])));
+  client.write(frame(FrameType.WindowUpdate, 0, 0, uint32(2 ** 31 - 1 - 65535)));
+  client.write(request(1, '/large'));
+  await baton.waitForStat('cluster.host.upstream_flow_control_paused_reading_total', 1);
+  client.write(request(3, '/start'));
+  await baton.waitForStat('cluster.end.upstream_flow_control_paused_reading_total', 1);
+  client.destroy();
+  await baton.waitForStat('http.main.downstream_cx_active', 0);
 });
