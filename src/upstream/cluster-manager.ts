@@ -146,6 +146,11 @@ export class ClusterManager {
     this.#references.get(cluster)?.built?.requestedHosts?.settle(key, details);
   }
 
+  /** Called when the thread cannot apply clusters. Nobody else would end the waits for hosts that they may have. */
+  notApplied(names: Iterable<string>): void {
+    for (const name of names) this.#references.get(name)?.built?.requestedHosts?.close();
+  }
+
   /** Closes connections that have had no request for `idleMs`, in all clusters. */
   closeIdle(idleMs: number): void {
     for (const { built } of this.#references.values()) built?.closeIdle(idleMs);

@@ -130,6 +130,7 @@ export class WorkerConfiguration {
       send({ kind: 'applied', version: snapshot.version });
     } catch (error) {
       logger.error({ err: error }, `snapshot ${snapshot.version} cannot be used`);
+      this.#clusters.notApplied(clusterNames(snapshot));
       this.#failed(snapshot, messageOf(error));
       if (!this.#endsThread(snapshot, error)) return;
       setImmediate(() => this.#context.end(error));
@@ -176,4 +177,8 @@ export class WorkerConfiguration {
   #failed({ isComplete, version }: Snapshot, message: string): void {
     this.#context.send({ kind: 'failed', version, isComplete, message });
   }
+}
+
+function clusterNames({ clusters, packedClusters }: Snapshot): string[] {
+  return [...clusters.map(({ spec }) => spec.name), ...packedClusters.map(({ name }) => name)];
 }

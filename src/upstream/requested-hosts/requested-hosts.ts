@@ -99,7 +99,7 @@ export class RequestedHosts {
     }
   }
 
-  /** Called when the cluster is replaced or removed. */
+  /** Called when the cluster is replaced or removed, or its hosts cannot be updated: those who wait look again. */
   close(): void {
     for (const key of [...this.#waiting.keys()]) this.settle(key);
   }
