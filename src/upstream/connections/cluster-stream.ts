@@ -118,7 +118,7 @@ export class ClusterStream implements UpstreamSocketEvents {
     if (cluster === undefined || host === undefined) return this.#lose('the cluster has no host');
     this.#isBlocked = false;
     this.#isConnected = false;
-    this.#socket = UpstreamSocket.connect(this, cluster, host);
+    this.#socket = UpstreamSocket.sheds(cluster) ? undefined : UpstreamSocket.connect(this, cluster, host);
     if (this.#socket === undefined) this.#lose('a circuit breaker of the cluster is open');
   }
 

@@ -48,7 +48,9 @@ export class TcpTunnel implements RequestPool, RequestEncoder, UpstreamSocketEve
 
   start(request: PoolRequest): void {
     this.#request = request;
-    this.#socket = UpstreamSocket.connect(this, this.#cluster, this.#host, this.#options, this.#priority);
+    this.#socket = UpstreamSocket.sheds(this.#cluster)
+      ? undefined
+      : UpstreamSocket.connect(this, this.#cluster, this.#host, this.#options, this.#priority);
     if (this.#socket === undefined) request.onPoolFailure(PoolFailure.PendingOverflow, '');
   }
 

@@ -33,6 +33,14 @@ export class UpstreamSocket extends HostConnection {
   readonly #cluster: Cluster;
   readonly #priority: Priority;
 
+  /** Returns whether the overload manager refuses a new connection; if so, counts the request for it. */
+  static sheds({ stats, thread }: Cluster): boolean {
+    if (thread.overload?.newUpstreamConnection?.sheds() !== true) return false;
+    stats.increment(ClusterStats.at.upstream_rq_pending_total);
+    stats.increment(ClusterStats.at.upstream_rq_cancelled);
+    return true;
+  }
+
   /**
    * Begins to connect. Returns undefined when a circuit breaker of the cluster is open: for connections, or for pending requests,
    * which limits pending connects. `priority`: of the circuit breakers.
@@ -45,11 +53,6 @@ export class UpstreamSocket extends HostConnection {
     priority = Priority.Default,
   ): UpstreamSocket | undefined {
     const { limits, stats } = cluster;
-    if (cluster.thread.overload?.newUpstreamConnection?.sheds()) {
-      stats.increment(ClusterStats.at.upstream_rq_pending_total);
-      stats.increment(ClusterStats.at.upstream_rq_cancelled);
-      return undefined;
-    }
     if (!tryAcquirePlace(cluster, host, priority)) {
       stats.increment(ClusterStats.at.upstream_cx_overflow);
       return undefined;

@@ -51,6 +51,7 @@ interface Rig {
   readonly baton: BatonProcess;
   readonly ports: { readonly http: number; readonly bypassing: number; readonly tcp: number };
   readonly log: string;
+  readonly tcpLog: string;
   /** Sets the pressure of an action's or load shed point's own resource. */
   set(name: string, pressure: number | string): Promise<void>;
   /** Sends a request on a new connection. Returns everything that arrives until `until` or the end. */
@@ -107,7 +108,15 @@ async function start(t: Test, program: ProxyProgram): Promise<Rig> {
       listeners: [
         httpListener('http', 0, manager),
         { ...httpListener('bypassing', 0, manager), bypass_overload_manager: true },
-        tcpListener('tcp', 0, { cluster: 'host' }),
+        tcpListener('tcp', 0, {
+          cluster: 'host',
+          access_log: [
+            fileAccessLog(
+              file('tcp.log'),
+              '%RESPONSE_FLAGS% %CONNECTION_TERMINATION_DETAILS% %DOWNSTREAM_LOCAL_CLOSE_REASON% %BYTES_RECEIVED%\n',
+            ),
+          ],
+        }),
       ],
       clusters: [staticCluster('host', upstream.port), staticCluster('new', upstream.port)],
       extra: {
@@ -136,6 +145,7 @@ async function start(t: Test, program: ProxyProgram): Promise<Rig> {
     baton,
     ports,
     log: file('log'),
+    tcpLog: file('tcp.log'),
     async set(name, pressure) {
       write(name, String(pressure));
       if (typeof pressure === 'number') await baton.waitForStat(`overload.r.${name}.pressure`, pressure * 100);
@@ -163,7 +173,7 @@ const OVERLOADED = /^HTTP\/1\.1 503 [\s\S]*\r\n\r\nenvoy overloaded$/;
 const CLOSED = /^$|reset|ECONNRESET|closed/i;
 
 besideEnvoy('the overload manager', async (t, program) => {
-  const { baton, get, log, ports, set } = await start(t, program);
+  const { baton, get, log, ports, set, tcpLog } = await start(t, program);
   const stat = async (name: string) => (await baton.stat(name)) ?? Number.NaN;
   const action = (name: string, kind: string) => stat(`overload.envoy.overload_actions.${name}.${kind}`);
   /** Expects that the bytes of a refused request are counted. */
@@ -369,6 +379,8 @@ besideEnvoy('the overload manager', async (t, program) => {
       await expectText(() => get('/', ports.tcp), CLOSED);
       t.ok((await stat('tcp.tcp.downstream_cx_overload_close')) > before);
       t.ok((await shed(name)) > 0);
+      const received = name === 'tcp_proxy_on_data' ? GET('/').length : 0;
+      await waitFor(() => logLines(tcpLog).includes(`OM - overload_manager_close ${received}`));
       await set(name, 0);
     }
     await expectText(() => get('/', ports.tcp), SERVED);
@@ -379,6 +391,8 @@ besideEnvoy('the overload manager', async (t, program) => {
     await set('connection_pool_new_connection', 0.7);
     await expectText(() => get('/', ports.tcp), CLOSED);
     t.ok((await shed('connection_pool_new_connection')) > 0);
+    await waitFor(() => logLines(tcpLog).includes('URX - tcp_initializion_failure:0 0'));
+    t.ok((await stat('cluster.host.upstream_cx_connect_attempts_exceeded')) > 0);
     const text = await get('/new');
     t.match(text, /^HTTP\/1\.1 503 [\s\S]*\r\nx-envoy-overloaded: true\r\n[\s\S]*reset reason: overflow$/);
     await waitFor(() => logLines(log).includes('503 UO upstream_reset_before_response_started{overflow}'));

@@ -181,6 +181,8 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   /** Ends the connection because the server is overloaded. */
   #shed(): void {
     this.proxy.stats.increment(TcpStats.at.downstream_cx_overload_close);
+    this.info.responseFlags |= ResponseFlag.OverloadManager;
+    this.info.downstreamLocalCloseReason = 'overload_manager_close';
     this.#finish();
   }
 
@@ -368,6 +370,10 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
       if (this.#hostWait?.isWaiting === true) return;
       const details = this.#hostWait?.refusalOf(cluster) ?? 'no_healthy_upstream';
       return this.#fail(ResponseFlag.NoHealthyUpstream, details, NoStart.Host);
+    }
+    if (UpstreamSocket.sheds(cluster)) {
+      this.#cluster!.stats.increment(ClusterStats.at.upstream_cx_connect_attempts_exceeded);
+      return this.#fail(ResponseFlag.ConnectAttemptsExceeded, '', NoStart.Connect);
     }
     this.#upstream = UpstreamSocket.connect(this, cluster, host, this.#connectOptions(cluster));
     if (this.#upstream === undefined)
