@@ -302,7 +302,7 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
   onAccept(id: number, offset: number, length: number): ConnectionHandler | undefined {
     if (this.#inspections !== undefined) return this.#inspect(this.#inspections, id, offset, length);
     const chain = this.#finder.only ?? this.#finder.find(this.#accepted.begin(id, offset, length));
-    if (chain === undefined || !this.#mayAccept()) {
+    if (chain === undefined || this.#rejects() || !this.#mayAccept()) {
       if (chain === undefined) {
         this.stats.increment(ListenerStats.at.no_filter_chain_match);
         this.log?.unmatched(this.#accepted);
@@ -319,7 +319,7 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
 
   /** Passes the socket to the listener filters first. */
   #inspect(inspections: Inspections, id: number, offset: number, length: number): ConnectionHandler | undefined {
-    if (!this.#mayAccept()) {
+    if (this.#rejects() || !this.#mayAccept()) {
       this.#transport.close(id, 0, 0);
       return undefined;
     }
@@ -458,13 +458,16 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
     this.#globalLimit?.release();
   }
 
-  /** Acquires both limits, or counts why the connection is refused and returns false. */
+  /** The overload manager refuses a connection that has just been accepted, which is counted: not one that is passed on or taken over. */
+  #rejects(): boolean {
+    if (this.#overload?.rejectsConnection() !== true) return false;
+    this.stats.increment(ListenerStats.at.downstream_cx_overload_reject);
+    return true;
+  }
+
+  /** Acquires both limits, or counts which one is reached and returns false. */
   #mayAccept(): boolean {
     const { at } = ListenerStats;
-    if (this.#overload?.rejectsConnection()) {
-      this.stats.increment(at.downstream_cx_overload_reject);
-      return false;
-    }
     if (this.#globalLimit?.tryAcquire() === false) {
       this.stats.increment(at.downstream_global_cx_overflow);
       return false;

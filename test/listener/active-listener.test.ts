@@ -4,9 +4,11 @@ import t from 'tap';
 import type { Transport } from '../../src/io/transport/transport.js';
 import { ActiveListener, type ActiveListenerOptions } from '../../src/listener/active-listener.js';
 import { DownstreamConnection } from '../../src/listener/downstream-connection.js';
+import type { HandedOverConnection } from '../../src/listener/hand-over.js';
 import { ListenerDrain } from '../../src/listener/listener-drain.js';
 import type { FilterChain } from '../../src/listener/network-filter.js';
 import type { OpenConnections } from '../../src/listener/open-connections.js';
+import { ListenerStats } from '../../src/stats/layouts/listener.js';
 
 function chain(id: number): FilterChain {
   const terminal = { accept: () => undefined };
@@ -62,5 +64,27 @@ t.test('stopping a socket that does not listen yet does not accept its backlog',
     [3, true],
     [4, true],
   ]);
+  t.end();
+});
+
+t.test('the overload manager rejects new connections, and not those of another process', (t) => {
+  const closed: number[] = [];
+  const counted: number[] = [];
+  const only = chain(1);
+  only.terminal.prepareTakeOver = () => ({ pausesClient: false, begin: () => ({}) as never, drop: () => {} });
+  const options = {
+    name: 'door',
+    transport: { adoptFrozen: () => 5, close: (id: number) => closed.push(id) },
+    limits: { highWatermark: 1 },
+    stats: { increment: (at: number) => counted.push(at) },
+    connectionLimit: { tryAcquire: () => true },
+    overload: { rejectsConnection: () => true },
+  } as unknown as ActiveListenerOptions;
+  const listener = new ActiveListener(options, [only], { only, find: () => only });
+  t.equal(listener.onAccept(3, 0, 0), undefined);
+  t.same([closed, counted], [[3], [ListenerStats.at.downstream_cx_overload_reject]]);
+  const handedOver = { facts: { fingerprint: '1' }, sockets: [{ pending: [] }] } as unknown as HandedOverConnection;
+  t.type(listener.prepareTakeOver(handedOver), 'object');
+  t.equal(counted.length, 1);
   t.end();
 });
