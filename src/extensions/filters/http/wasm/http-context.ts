@@ -6,6 +6,7 @@ import {
   HeadersStatus,
   type HttpFilter,
   type LocalReply,
+  NoRoomError,
   type StreamControl,
 } from '../../../sdk.js';
 import { BufferType, MapType, Result, StreamType } from '../../../wasm/abi.js';
@@ -43,7 +44,7 @@ export class HttpContext extends Context implements HttpFilter, MessageOwner {
   #hasFailed = false;
   /** The module has answered the request; in the callbacks for a response, the response. */
   #hasReplied = false;
-  /** Held until the end of the stream: for proxy_on_log(), and those of a response for its properties too. */
+  /** Held until the end of the stream: for properties and proxy_on_log(). */
   #heldRequest: HeaderBlock | undefined;
   #heldResponse: HeaderBlock | undefined;
   #isLogging = false;
@@ -70,8 +71,10 @@ export class HttpContext extends Context implements HttpFilter, MessageOwner {
   // ── HttpFilter ───────────────────────────────────────────────────────────────────────────────────────────────────
 
   decodeHeaders(block: HeaderBlock, endStream: boolean): HeadersStatus {
+    // Properties of the request are read in every callback.
+    if (!block.hold()) throw new NoRoomError('no room in the arena for a request head that a module reads');
+    this.#heldRequest = block;
     this.#isCreated = true;
-    if (this.vm.has('proxy_on_log') && block.hold()) this.#heldRequest = block;
     this.vm.call(this, 'proxy_on_context_create', this.id, this.root.id);
     return this.#request.onHeaders(block, endStream);
   }
