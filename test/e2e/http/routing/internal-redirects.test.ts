@@ -1,10 +1,11 @@
 // internal_redirect_policy: redirects of hosts that the proxy follows. All results are Envoy's, except where a test says otherwise.
 
 import type { ServerResponse } from 'node:http';
+import { createServer, type ServerHttp2Stream } from 'node:http2';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import t, { type Test } from 'tap';
 import { besideEnvoy, type ProxyProgram } from '../../harness/envoy.js';
-import { FrameType, frame, PREFACE, request, uint32 } from '../../harness/http2-frames.js';
 import {
   bootstrap,
   type Config,
@@ -401,41 +402,46 @@ t.test('headers of the target and of the connection cannot be copied from respon
   for (const index of names.keys()) t.match(baton.stderr, `response_headers_to_copy[${index}]`);
 });
 
-t.test('the response of a redirect waits for a client whose send queue 1xx responses found full', async (t) => {
+t.test('the response of a redirect waits for a client whose send queue is full of 1xx responses', async (t) => {
   const piece = Buffer.alloc(64 * 1024, 'x');
   const endless = (response: ServerResponse) => {
     while (!response.destroyed && response.write(piece));
     response.once('drain', () => endless(response));
   };
-  const host = await startUpstream(t, ({ url }, response) => {
-    if (url !== '/start') return endless(response);
-    response.writeEarlyHints({ link: '</a>; rel=preload' });
-    response.writeHead(302, { location: 'http://localhost/end' }).end();
+  const end = await startUpstream(t, (_, response) => endless(response));
+  let redirecting: ServerHttp2Stream | undefined;
+  // Heads of HTTP/2 arrive although their stream is paused.
+  const host = createServer().on('stream', (stream) => {
+    redirecting = stream.on('error', () => {});
   });
+  t.teardown(() => void host.close());
+  await new Promise<void>((resolve) => host.listen(0, '127.0.0.1', resolve));
+  const { port: hostPort } = host.address() as AddressInfo;
   const { baton, port } = await startProxy(t, {
     listeners: {
       main: managerOf(
-        [
-          routeTo({ path: '/start' }, 'host', { internal_redirect_policy: {} }),
-          routeTo({ path: '/end' }, 'end'),
-          routeTo({ prefix: '/' }, 'host'),
-        ],
+        [routeTo({ path: '/start' }, 'host', { internal_redirect_policy: {} }), routeTo({ path: '/end' }, 'end')],
         { proxy_100_continue: true },
       ),
     },
-    clusters: [staticCluster('host', host.port), staticCluster('end', host.port)],
+    clusters: [{ ...staticCluster('host', hostPort), ...HTTP2_CLUSTER }, staticCluster('end', end.port)],
     args: ['--concurrency', '1'],
   });
   const client = await connectRaw(t, port);
   client.socket.pause();
-  const largest = uint32(2 ** 31 - 1);
-  client.write(PREFACE);
-  client.write(frame(FrameType.Settings, 0, 0, Buffer.concat([Buffer.from([0, 4]), largest])));
-  client.write(frame(FrameType.WindowUpdate, 0, 0, uint32(2 ** 31 - 1 - 65535)));
-  client.write(request(1, '/large'));
-  await baton.waitForStat('cluster.host.upstream_flow_control_paused_reading_total', 1);
-  client.write(request(3, '/start'));
-  await baton.waitForStat('cluster.end.upstream_flow_control_paused_reading_total', 1);
+  client.write('GET /start HTTP/1.1\r\nhost: localhost\r\n\r\n');
+  const stream = await waitFor(() => redirecting, { what: 'the request' });
+  const link = `<${'a'.repeat(8000)}>; rel=preload`;
+  const PAUSED = 'upstream_flow_control_paused_reading_total';
+  await waitFor(
+    async () => {
+      for (let count = 0; count < 100; count++) stream.additionalHeaders({ ':status': 103, link });
+      return (await baton.stat(`cluster.host.${PAUSED}`)) === 1;
+    },
+    { what: 'the pause of the host' },
+  );
+  stream.respond({ ':status': 302, location: 'http://localhost/end' }, { endStream: true });
+  await baton.waitForStat(`cluster.end.${PAUSED}`, 1);
   client.destroy();
   await baton.waitForStat('http.main.downstream_cx_active', 0);
 });
