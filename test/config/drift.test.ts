@@ -64,8 +64,6 @@ const NOT_CONFIGURED: { readonly [name: string]: string } = {
   ok_response: 'part of answers of authorization services',
   query_parameters_to_remove: 'part of answers of authorization services',
   query_parameters_to_set: 'part of answers of authorization services',
-  cluster_health_checks: 'part of messages of health discovery services',
-  locality_endpoints: 'part of messages of health discovery services',
 };
 
 /**
