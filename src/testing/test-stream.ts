@@ -9,12 +9,12 @@ import { streamEnd } from '../extensions/filters/http/script/stream-end.js';
 import { headerKey } from '../extensions/header-key.js';
 import type { ClusterReferenceLike, HttpFilter, LocalReply } from '../http/filters/filter.js';
 import { FilterControl, type FilterHost } from '../http/filters/filter-control.js';
+import { DecodePass, EncodePass } from '../http/filters/message-passes.js';
 import { type HeaderBlock, methodOf } from '../http/headers/header-block.js';
 import type { Route } from '../http/routing/actions/route.js';
 import type { Memory } from '../io/memory.js';
 import { Feed } from './feed.js';
 import { bytesOfPiece, fieldsOf, headOf, piecesOf, Received } from './messages.js';
-import { RequestPass, ResponsePass } from './passes.js';
 import type { Recorded } from './recorded.js';
 
 /** As per_connection_buffer_limit_bytes. */
@@ -32,8 +32,8 @@ export class TestStream implements FilterHost {
   readonly #memory: Memory;
   readonly #filter: HttpFilter;
   readonly #control: FilterControl;
-  readonly #decode: RequestPass;
-  #encode: ResponsePass | undefined;
+  readonly #decode: DecodePass;
+  #encode: EncodePass | undefined;
   readonly #requestFeed = new Feed();
   readonly #responseFeed = new Feed();
   readonly #toHost = new Received();
@@ -59,23 +59,25 @@ export class TestStream implements FilterHost {
     this.#filter = new ScriptFilter(recorded, definition, this.#control, config);
     this.#control.attach(this.#filter);
     const filters = [this.#filter];
-    this.#decode = new RequestPass(filters, this.#memory, BUFFER_LIMIT, {
-      onHead: (head, endStream) => this.#forwardHead(head, endStream),
-      onData: (offset, length, endStream) => this.#forwardData(offset, length, endStream),
-      onTrailers: (trailers) => {
+    this.#decode = new DecodePass(filters, this.#memory, BUFFER_LIMIT, {
+      passHeaders: (head, endStream) => this.#forwardHead(head, endStream),
+      passData: (offset, length, endStream) => this.#forwardData(offset, length, endStream),
+      passTrailers: (trailers) => {
         this.#toHost.trailers(trailers);
         this.#forwarded();
       },
-      onTooLarge: () => this.sendLocalReply(tooLarge(413, 'request')),
+      tooLarge: () => this.sendLocalReply(tooLarge(413, 'request')),
+      noRoom,
     });
-    this.#encode = new ResponsePass(filters, this.#memory, BUFFER_LIMIT, {
-      onHead: (head, endStream) => this.#answerHead(head, endStream),
-      onData: (offset, length, endStream) => this.#answerData(offset, length, endStream),
-      onTrailers: (trailers) => {
+    this.#encode = new EncodePass(filters, this.#memory, BUFFER_LIMIT, {
+      passHeaders: (head, endStream) => this.#answerHead(head, endStream),
+      passData: (offset, length, endStream) => this.#answerData(offset, length, endStream),
+      passTrailers: (trailers) => {
         this.#toClient.trailers(trailers);
         this.#end();
       },
-      onTooLarge: () => this.sendLocalReply(tooLarge(500, 'response')),
+      tooLarge: () => this.sendLocalReply(tooLarge(500, 'response')),
+      noRoom,
     });
   }
 
@@ -420,4 +422,8 @@ export class TestStream implements FilterHost {
 
 function tooLarge(status: number, what: string): LocalReply {
   return { status, body: '', details: `${what}_payload_too_large`, flags: 0 };
+}
+
+function noRoom(): never {
+  throw new Error('the messages of a test are too large');
 }
