@@ -149,8 +149,8 @@ export {
 export { attributeReader } from '../access-log/attributes/attributes.js';
 export type { Attribute } from '../access-log/attributes/request-attributes.js';
 export {
-  expressionOfAny,
   expressionOfExpr,
+  expressionOfMatcher,
   expressionOfText,
   type StreamExpression,
 } from '../access-log/attributes/stream-expression.js';

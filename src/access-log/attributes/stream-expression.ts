@@ -27,9 +27,8 @@ export function expressionOfExpr(message: ExprExpr | undefined, config?: CelExpr
   return compiled(expressionOfMessage(message), config);
 }
 
-/** Compiles an expression in one of its forms. Throws a BatonError, without a path, if it is invalid. */
-export function expressionOfAny(config: CelExpression): StreamExpression {
-  if (config.cel_expr_string !== undefined) return compiled(parseExpression(config.cel_expr_string));
+/** Compiles the expression of a matcher, a message of one of several types. Throws a BatonError, without a path, if it is invalid. */
+export function expressionOfMatcher(config: CelExpression): StreamExpression {
   const { cel_expr_checked, cel_expr_parsed, checked_expr, parsed_expr } = config;
   return compiled(expressionOfMessage((cel_expr_parsed ?? cel_expr_checked ?? parsed_expr ?? checked_expr)?.expr));
 }

@@ -15,7 +15,7 @@ import {
   BatonError,
   compileStringMatcher,
   compileValueMatcher,
-  expressionOfAny,
+  expressionOfMatcher,
   type IpRange,
   ipRange,
   isInRange,
@@ -148,7 +148,7 @@ function expressionPredicate({ expr_match: config = {} }: CelMatcher, input: Mat
 
 function compiledExpression(config: CelExpression, where: string): StreamExpression {
   try {
-    return expressionOfAny(config);
+    return expressionOfMatcher(config);
   } catch (error) {
     throw new BatonError('CONFIG_INVALID', messageOf(error), { where, cause: error });
   }
