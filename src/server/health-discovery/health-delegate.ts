@@ -10,7 +10,6 @@ import type { ApiConfigSource, Cluster, Node } from '../../config/generated/api.
 import { encodeJson, loadMessages } from '../../config/schema/messages.js';
 import { escaped } from '../../config/text/problem.js';
 import type { GrpcCall } from '../../grpc/grpc-call.js';
-import { GrpcChannel } from '../../grpc/grpc-channel.js';
 import { getLogger } from '../../log/logger.js';
 import { HdsDelegateStats } from '../../stats/layouts/hds-delegate.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
@@ -18,6 +17,7 @@ import type { CallingThread } from '../../upstream/calling-thread.js';
 import { BackOff } from '../../xds/grpc/back-off.js';
 import type { Resource } from '../../xds/resource.js';
 import type { ResourceReader } from '../../xds/resource-reader.js';
+import { ServiceStream } from '../service-stream.js';
 import type { HealthClusterContext } from './health-cluster.js';
 import { HealthClusters } from './health-clusters.js';
 import { readSpecifier } from './specifier.js';
@@ -30,8 +30,6 @@ const REPORT_FIELD = 2;
 /** As in Envoy. */
 const MIN_RETRY_MS = 1000;
 const MAX_RETRY_MS = 30_000;
-/** Above this, a report waits for the next interval: the service does not read. */
-const MAX_QUEUED_BYTES = 1024 * 1024;
 
 const logger = getLogger('upstream');
 
@@ -48,7 +46,7 @@ export interface HealthDelegateOptions extends HealthClusterContext {
 
 export class HealthDelegate {
   readonly #options: HealthDelegateOptions;
-  readonly #channel: GrpcChannel;
+  readonly #stream: ServiceStream;
   readonly #clusters: HealthClusters;
   /** The encoded first message of each stream. */
   readonly #request: Uint8Array;
@@ -56,8 +54,6 @@ export class HealthDelegate {
   readonly #stats: Scope;
   readonly #backOff = new BackOff(MIN_RETRY_MS, MAX_RETRY_MS, new Random());
   #reader: Promise<ResourceReader> | undefined;
-  #call: GrpcCall | undefined;
-  #retry: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
   #isReporting = false;
   /** The specifier in use; undefined before the first. */
@@ -66,13 +62,21 @@ export class HealthDelegate {
   /** The last received specifier that is not applied yet. */
   #next: Buffer | undefined;
   #isApplying = false;
-  #lastFailure = '';
-  #isClosed = false;
 
   constructor(options: HealthDelegateOptions) {
     this.#options = options;
     const { calls, node, source, store } = options;
-    this.#channel = new GrpcChannel(source.grpc_services![0]!, calls);
+    this.#stream = new ServiceStream({
+      service: source.grpc_services![0]!,
+      calls,
+      method: METHOD,
+      purpose: 'health discovery by',
+      retryMs: () => this.#backOff.next(),
+      opened: (call) => this.#send(call, this.#request),
+      received: (message) => this.#receive(message),
+      lost: () => this.#lost(),
+      failed: options.failed,
+    });
     this.#clusters = new HealthClusters(options);
     const capability = { health_check_protocols: ['HTTP', 'TCP'] };
     this.#request = encodeJson(loadMessages(REQUEST)[REQUEST], { health_check_request: { node, capability } });
@@ -82,67 +86,32 @@ export class HealthDelegate {
 
   /** Opens the stream. */
   start(): void {
-    if (this.#isClosed) return;
-    let hasBegun = false;
-    const call = this.#channel.stream(METHOD, {
-      onConnected: () => {
-        if (this.#lastFailure !== '') logger.info(`${this.#name} is open again`);
-        this.#lastFailure = '';
-      },
-      onMessage: (message) => this.#guard(() => this.#receive(message)),
-      onEnd: ({ code, details }) => {
-        const lose = () => this.#lose(`${code}, ${details}`);
-        if (hasBegun) lose();
-        else setImmediate(lose);
-      },
-    });
-    hasBegun = true;
-    if (call === undefined) return;
-    this.#call = call;
-    this.#send(this.#request);
+    this.#stream.open();
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
-    this.#stop();
+    this.#stream.close();
+    this.#stopTimer();
     this.#next = undefined;
-    clearTimeout(this.#retry);
-    this.#channel.close();
     this.#clusters.close();
     this.#options.store.removeScope(this.#scope);
     (await this.#reader?.catch(() => undefined))?.close();
   }
 
-  get #name(): string {
-    const { envoy_grpc: own, google_grpc: google } = this.#options.source.grpc_services![0]!;
-    return `health discovery by ${shownName(own?.cluster_name ?? google?.target_uri ?? '')}`;
-  }
-
-  #send(message: Uint8Array): void {
-    this.#call!.write(message);
+  #send(call: GrpcCall, message: Uint8Array): void {
+    call.write(message);
     this.#stats.increment(HdsDelegateStats.at.responses);
   }
 
-  /** Ends the call. Checks go on, and their results are reported on the next stream. */
-  #stop(): void {
-    this.#call?.cancel();
-    this.#call = undefined;
+  /** Checks go on, and their results are reported on the next stream. */
+  #lost(): void {
     this.#stopTimer();
+    this.#stats.increment(HdsDelegateStats.at.errors);
   }
 
   #stopTimer(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-  }
-
-  #lose(reason: string): void {
-    if (this.#isClosed) return;
-    this.#stop();
-    this.#stats.increment(HdsDelegateStats.at.errors);
-    if (reason !== this.#lastFailure) logger.warning(`${this.#name} closed: ${escaped(reason)}`);
-    this.#lastFailure = reason;
-    clearTimeout(this.#retry);
-    this.#retry = setTimeout(() => this.#guard(() => this.start()), this.#backOff.next());
   }
 
   /** Specifiers are applied one after the other; of those that arrive meanwhile, only the last. */
@@ -153,7 +122,7 @@ export class HealthDelegate {
     this.#next = Buffer.from(message);
     if (this.#isApplying) return;
     this.#isApplying = true;
-    void this.#applyAll().catch((error) => this.#fail(error));
+    void this.#applyAll().catch((error) => this.#stream.fail(error));
   }
 
   async #applyAll(): Promise<void> {
@@ -175,25 +144,27 @@ export class HealthDelegate {
       if (repeated.length > 0) this.#warnOfRepeated(repeated);
       this.#reader ??= this.#options.reader();
       const { refused, resources } = await (await this.#reader).read('cluster', '', clusters);
-      if (this.#isClosed) return;
+      if (this.#stream.isClosed) return;
       if (refused.length > 0) throw new Error(refused.map(({ details }) => details).join('; '));
       await inTurns(this.#clusters.replace(resources as readonly Resource<Cluster>[]));
-      if (this.#isClosed) return;
+      if (this.#stream.isClosed) return;
       this.#current = message;
       if (intervalMs !== this.#intervalMs) this.#stopTimer();
       this.#intervalMs = intervalMs;
       this.#stats.increment(HdsDelegateStats.at.updates);
     } catch (error) {
-      if (this.#isClosed) return;
+      if (this.#stream.isClosed) return;
       this.#stats.increment(HdsDelegateStats.at.errors);
-      logger.warning(`${this.#name}: the specifier cannot be used: ${escaped(messageOf(error).slice(0, MAX_LOGGED))}`);
+      logger.warning(
+        `${this.#stream.name}: the specifier cannot be used: ${escaped(messageOf(error).slice(0, MAX_LOGGED))}`,
+      );
     }
   }
 
   #warnOfRepeated([first, ...others]: readonly string[]): void {
     const more = others.length > 0 ? ` (and ${others.length} more)` : '';
     logger.warning(
-      `${this.#name}: the specifier has the cluster '${shownName(first!)}' again${more}, which is ignored`,
+      `${this.#stream.name}: the specifier has the cluster '${shownName(first!)}' again${more}, which is ignored`,
     );
   }
 
@@ -202,18 +173,18 @@ export class HealthDelegate {
    * more often, too.
    */
   #schedule(): void {
-    if (this.#current === undefined || this.#call === undefined || this.#timer !== undefined) return;
+    if (this.#current === undefined || this.#stream.call === undefined || this.#timer !== undefined) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
-      void this.#report().catch((error) => this.#fail(error));
+      void this.#report().catch((error) => this.#stream.fail(error));
     }, this.#intervalMs);
   }
 
   /** A report of many hosts may take longer than an interval: the next one waits. */
   async #report(): Promise<void> {
-    const call = this.#call;
+    const { call, isBlocked } = this.#stream;
     if (call === undefined) return;
-    if (!this.#isReporting && call.queuedBytes <= MAX_QUEUED_BYTES) await this.#sendReport(call);
+    if (!this.#isReporting && !isBlocked) await this.#sendReport(call);
     this.#schedule();
   }
 
@@ -221,26 +192,13 @@ export class HealthDelegate {
     this.#isReporting = true;
     try {
       const report = await inTurns(this.#clusters.report());
-      if (call !== this.#call) return;
+      if (call !== this.#stream.call) return;
       const writer = new ProtobufWriter();
       writer.bytes(REPORT_FIELD, report);
-      this.#send(writer.copy());
+      this.#send(call, writer.copy());
     } finally {
       this.#isReporting = false;
     }
-  }
-
-  #guard(act: () => void): void {
-    try {
-      act();
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
-  #fail(error: unknown): void {
-    this.#options.failed(`internal error: the stream of ${this.#name} is ended`, error);
-    this.#lose(messageOf(error));
   }
 }
 

@@ -3,20 +3,17 @@
 
 import { messageOf } from '../../common/errors/errors.js';
 import { ProtobufWriter } from '../../common/protobuf-writer.js';
-import { shownName } from '../../common/text/shown.js';
 import { MAX_TIMER_MS } from '../../common/time/max-timer.js';
 import { nextTurn } from '../../common/time/next-turn.js';
 import type { ApiConfigSource, Node } from '../../config/generated/api.js';
 import { encodeJson, loadMessages } from '../../config/schema/messages.js';
-import { escaped } from '../../config/text/problem.js';
 import type { GrpcCall } from '../../grpc/grpc-call.js';
-import { GrpcChannel } from '../../grpc/grpc-channel.js';
 import { monotonicMs } from '../../io/time/timer-driver.js';
-import { getLogger } from '../../log/logger.js';
 import { LoadReporterStats } from '../../stats/layouts/load-reporter.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { Scope, ScopeRef } from '../../stats/thread-stats.js';
 import type { CallingThread } from '../../upstream/calling-thread.js';
+import { ServiceStream } from '../service-stream.js';
 import { HostLoads, type ReportedCluster } from './host-loads.js';
 
 const METHOD = '/envoy.service.load_stats.v3.LoadReportingService/StreamLoadStats';
@@ -31,10 +28,6 @@ const ALL_CLUSTERS = 'envoy.lrs.supports_send_all_clusters';
 const RETRY_MS = 5000;
 /** Lower limit of the interval, whatever the service requests: a report walks over all hosts. */
 const MIN_INTERVAL_MS = 100;
-/** Above this, a report waits for the next interval: the service does not read. */
-const MAX_QUEUED_BYTES = 1024 * 1024;
-
-const logger = getLogger('upstream');
 
 export interface LoadReporterOptions {
   /** `load_stats_config` */
@@ -66,7 +59,7 @@ interface Requested {
 
 export class LoadReporter {
   readonly #options: LoadReporterOptions;
-  readonly #channel: GrpcChannel;
+  readonly #stream: ServiceStream;
   readonly #types;
   /** The encoded LoadStatsRequest without cluster_stats. */
   readonly #head: Uint8Array;
@@ -79,18 +72,24 @@ export class LoadReporter {
   #measured = new Map<string, number>();
   /** Those of them whose earlier counts are to be left out. */
   readonly #added = new Set<string>();
-  #call: GrpcCall | undefined;
-  #retry: NodeJS.Timeout | undefined;
   #timer: NodeJS.Timeout | undefined;
   /** Number of the current work; older work stops at its next step. */
   #work = 0;
-  #lastFailure = '';
-  #isClosed = false;
 
   constructor(options: LoadReporterOptions) {
     this.#options = options;
     const { calls, node, source, store } = options;
-    this.#channel = new GrpcChannel(source.grpc_services![0]!, calls);
+    this.#stream = new ServiceStream({
+      service: source.grpc_services![0]!,
+      calls,
+      method: METHOD,
+      purpose: 'load reports to',
+      retryMs: () => RETRY_MS,
+      opened: () => this.#report(),
+      received: (message) => this.#receive(message),
+      lost: () => this.#lost(),
+      failed: options.failed,
+    });
     this.#types = loadMessages(REQUEST, RESPONSE, CLUSTER_STATS);
     const client_features = [...(node.client_features ?? []), ALL_CLUSTERS];
     this.#head = encodeJson(this.#types[REQUEST], { node: { ...node, client_features } });
@@ -101,55 +100,24 @@ export class LoadReporter {
 
   /** Opens the stream. */
   start(): void {
-    if (this.#isClosed) return;
-    let hasBegun = false;
-    const call = this.#channel.stream(METHOD, {
-      onConnected: () => {
-        if (this.#lastFailure !== '') logger.info(`${this.#name} is open again`);
-        this.#lastFailure = '';
-      },
-      onMessage: (message) => this.#guard(() => this.#receive(message)),
-      onEnd: ({ code, details }) => {
-        const lose = () => this.#lose(`${code}, ${details}`);
-        if (hasBegun) lose();
-        else setImmediate(lose);
-      },
-    });
-    hasBegun = true;
-    this.#call = call;
-    if (call !== undefined) this.#report();
+    this.#stream.open();
   }
 
   close(): void {
-    this.#isClosed = true;
-    this.#stop();
-    clearTimeout(this.#retry);
-    this.#channel.close();
+    this.#stream.close();
+    this.#stopWork();
     this.#options.store.removeScope(this.#scope);
   }
 
-  get #name(): string {
-    const { envoy_grpc: own, google_grpc: google } = this.#options.source.grpc_services![0]!;
-    return `load reports to ${shownName(own?.cluster_name ?? google?.target_uri ?? '')}`;
-  }
-
-  /** Ends the call, and what is under way. */
-  #stop(): void {
-    this.#call?.cancel();
-    this.#call = undefined;
-    this.#work++;
-    clearTimeout(this.#timer);
-  }
-
-  #lose(reason: string): void {
-    if (this.#isClosed) return;
-    this.#stop();
+  #lost(): void {
+    this.#stopWork();
     this.#stats.increment(LoadReporterStats.at.errors);
     this.#stats.increment(LoadReporterStats.at.retries);
-    if (reason !== this.#lastFailure) logger.warning(`${this.#name} closed: ${escaped(reason)}`);
-    this.#lastFailure = reason;
-    clearTimeout(this.#retry);
-    this.#retry = setTimeout(() => this.#guard(() => this.start()), RETRY_MS);
+  }
+
+  #stopWork(): void {
+    this.#work++;
+    clearTimeout(this.#timer);
   }
 
   #receive(message: Buffer): void {
@@ -157,7 +125,7 @@ export class LoadReporter {
     try {
       this.#requested = requestedBy(type.toObject(type.decode(message), { longs: Number }) as LoadStatsResponse);
     } catch (error) {
-      return this.#lose(`an unreadable response: ${messageOf(error)}`);
+      return this.#stream.lose(`an unreadable response: ${messageOf(error)}`);
     }
     this.#stats.increment(LoadReporterStats.at.requests);
     this.#beginInterval(this.#requested);
@@ -176,7 +144,7 @@ export class LoadReporter {
       this.#measured.set(name, sinceMs ?? nowMs);
     }
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#guard(() => this.#report()), intervalMs);
+    this.#timer = setTimeout(() => this.#stream.guard(() => this.#report()), intervalMs);
   }
 
   *#skipAdded(): Generator<void, void> {
@@ -189,10 +157,10 @@ export class LoadReporter {
 
   /** Sends what was counted since the previous report, and begins the next interval. The first report may have nothing to say. */
   #report(): void {
-    if (this.#call === undefined) return;
-    const isBlocked = this.#call.queuedBytes > MAX_QUEUED_BYTES;
+    const { call, isBlocked } = this.#stream;
+    if (call === undefined) return;
     if (isBlocked && this.#requested !== undefined) this.#beginInterval(this.#requested);
-    else void this.#inTurns(this.#send(this.#call));
+    else void this.#inTurns(this.#send(call));
   }
 
   /** If other work replaces this one, nothing counts as reported. */
@@ -228,21 +196,8 @@ export class LoadReporter {
     try {
       while (work === this.#work && steps.next().done !== true) await nextTurn();
     } catch (error) {
-      this.#fail(error);
+      this.#stream.fail(error);
     }
-  }
-
-  #guard(act: () => void): void {
-    try {
-      act();
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
-  #fail(error: unknown): void {
-    this.#options.failed(`internal error: the ${this.#name} are ended`, error);
-    this.#lose(messageOf(error));
   }
 }
 
