@@ -1,10 +1,10 @@
 // The cost of filters in TypeScript: the CPU time per request of a filter that reads a header and sets another, compared with
 // header_mutation, and the memory of modules.
 //
-//   [ENVOY=/path/to/envoy] npm run bench:filters [-- --rounds=5]
+//   npm run bench:filters [-- --rounds=5]
 //
-// With ENVOY and wrk, also header_mutation and Lua in Envoy. Baton's times are those of data-plane.js, the whole data plane of a worker
-// on a simulated transport. The variants take turns, and the best window of each counts, so that other activity on the machine affects
+// The times are those of data-plane.js, the whole data plane of a worker
+// on a simulated transport: `npm run bench -- --workloads=filter` compares with Lua in Envoy and HAProxy over sockets. The variants take turns, and the best window of each counts, so that other activity on the machine affects
 // them alike.
 
 import { execFileSync } from 'node:child_process';
@@ -14,7 +14,6 @@ import { join } from 'node:path';
 import { packagePath } from '../../src/common/package/package-root.js';
 import { SCRIPT_THREAD_OPTIONS } from '../../src/scripts/thread-options.js';
 import { startBaton } from '../../src/testing/index.js';
-import { measureEnvoy } from './filters/envoy.js';
 
 const VARIANTS: Readonly<Record<string, readonly string[]>> = {
   'no filter': [],
@@ -36,14 +35,6 @@ for (let round = 0; round < rounds; round++) {
 const base = best.get('no filter')!;
 process.stdout.write('| filter | µs per request | more than without |\n|---|---|---|\n');
 for (const [name, us] of best) process.stdout.write(`| ${name} | ${us.toFixed(2)} | ${(us - base).toFixed(2)} |\n`);
-
-const envoy = process.env['ENVOY'];
-if (envoy) {
-  const measured = await measureEnvoy(envoy, rounds);
-  process.stdout.write('\n| filter in Envoy, over sockets | µs per request | more than without |\n|---|---|---|\n');
-  for (const [name, us] of measured)
-    process.stdout.write(`| ${name} | ${us.toFixed(1)} | ${(us - measured.get('no filter')!).toFixed(1)} |\n`);
-}
 
 const without = await memoryOf(0);
 const withModules = await memoryOf(MODULES);

@@ -55,8 +55,8 @@ export function loadTable(results: readonly WorkloadResult[]): string {
       ...references.map((reference) => ratio(one, peers.get(reference), name === reference)),
       workload.unit === 'MB' ? `${one.perSecond.toFixed(0)} MB` : one.perSecond.toFixed(0),
       one.cores.toFixed(2),
-      one.p50Ms.toFixed(2),
-      one.p99Ms.toFixed(2),
+      latency(one.p50Ms),
+      latency(one.p99Ms),
       one.failed === 0 ? '' : String(one.failed),
     ]),
   );
@@ -98,6 +98,10 @@ export function toJson(
 function ratio(one: Measurement, reference: Measurement | undefined, itself: boolean): string {
   if (reference === undefined || itself) return '';
   return (one.perCpuSecond / reference.perCpuSecond).toFixed(2);
+}
+
+function latency(ms: number): string {
+  return Number.isNaN(ms) ? '' : ms.toFixed(2);
 }
 
 function megabytes(bytes: number): string {

@@ -1,15 +1,17 @@
 // Shared by all measurements: the compiled helper programs, a directory for files, the upstream.
 
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { packagePath } from '../../../src/common/package/package-root.js';
 import { freePort } from '../../../test/e2e/harness/environment.js';
 import { type Cores, chooseCores, end, spawnPinned } from '../processes.js';
 import { makeTlsFiles, type TlsFiles } from './certificates.js';
+import { startHttp2Hosts } from './peers/http2-hosts.js';
 import { startSecureHost } from './peers/secure-host.js';
 import { timeToFirstAnswer } from './start-up.js';
+import { GRPC_MESSAGE } from './workloads.js';
 
 export interface Environment {
   cores: Cores;
@@ -17,9 +19,14 @@ export interface Environment {
   upstreamPort: number;
   /** Of a host that speaks TLS. */
   secureUpstreamPort: number;
+  /** Of a host that speaks HTTP/2, and of one of gRPC, both without TLS. */
+  http2Port: number;
+  grpcPort: number;
   tls: TlsFiles;
   /** Absolute paths of the compiled programs. */
   programs: { relay: string; idle: string };
+  /** The request body of a call of gRPC. */
+  grpcBody: string;
   /** Ends the upstreams. */
   stop(): Promise<void>;
 }
@@ -41,7 +48,12 @@ export async function prepareEnvironment(): Promise<Environment> {
   const tls = makeTlsFiles(directory);
   const secureUpstreamPort = await freePort();
   const secureHost = startSecureHost(cores.load, directory, secureUpstreamPort, tls);
+  const [http2Port, grpcPort] = [await freePort(), await freePort()];
+  const http2Hosts = startHttp2Hosts(cores.load, directory, [http2Port, grpcPort]);
+  const grpcBody = join(directory, 'grpc-message');
+  writeFileSync(grpcBody, GRPC_MESSAGE);
   const programs = { relay: compile('relay'), idle: compile('idle') };
-  const stop = async () => void (await Promise.all([end(upstream), end(secureHost)]));
-  return { cores, directory, upstreamPort, secureUpstreamPort, tls, programs, stop };
+  const stop = async () => void (await Promise.all([upstream, secureHost, ...http2Hosts].map(end)));
+  const ports = { upstreamPort, secureUpstreamPort, http2Port, grpcPort };
+  return { cores, directory, ...ports, tls, programs, grpcBody, stop };
 }

@@ -3,10 +3,16 @@
 /** HTTPS with an ECDSA key, with an RSA key, and with TLS to the host too. */
 export type SecurePort = 'https' | 'httpsRsa' | 'reencrypted';
 
+/** HTTP/2 to a host of HTTP/1.1, without and with TLS; and HTTP/2 without TLS to a host of HTTP/2, and to one of gRPC. */
+export type Http2Port = 'h2c' | 'h2' | 'h2ToH2' | 'grpc';
+
+/** A filter that reads a request header and sets another: in a script, and built in. */
+export type FilterPort = 'script' | 'mutation';
+
 export interface Workload {
   name: string;
-  /** Which port of the proxy: HTTP or a bare TCP proxy, without or with an access log; or one with TLS. */
-  protocol: 'http' | 'tcp' | SecurePort;
+  /** Which port of the proxy: HTTP or a bare TCP proxy, without or with an access log; or one with TLS, HTTP/2 or a filter. */
+  protocol: 'http' | 'tcp' | SecurePort | Http2Port | FilterPort;
   /** Each request resumes a session on a new connection. */
   resumes: boolean;
   logged: boolean;
@@ -14,6 +20,8 @@ export interface Workload {
   /** With `Connection: close` each request uses a new connection. */
   headers: readonly string[];
   connections: number;
+  /** Streams of each HTTP/2 connection at a time; 0: another protocol. */
+  streams: number;
   postBytes: number;
   /** The divisor of the CPU time: requests, or megabytes (10^6) for large responses. */
   unit: 'requests' | 'MB';
@@ -51,8 +59,27 @@ const SECURE: readonly Workload[] = [
   workload('https-to-https-64', false, { protocol: 'reencrypted', connections: 64 }),
 ];
 
+/** nghttpd takes the content type from the name. */
+export const GRPC_PATH = '/bench.Service/Unary.grpc';
+/** A message of 11 bytes with its prefix. */
+export const GRPC_MESSAGE = '\0\0\0\0\x0bhello world';
+
+/** As `h2load -c 16 -m 32`, and one request at a time. */
+const HTTP2: readonly Workload[] = [
+  workload('h2c-16x32', false, { protocol: 'h2c', connections: 16, streams: 32 }),
+  workload('h2c-1x1', false, { protocol: 'h2c', connections: 1, streams: 1 }),
+  workload('h2-tls-16x32', false, { protocol: 'h2', connections: 16, streams: 32 }),
+  workload('h2c-to-h2c-16x32', false, { protocol: 'h2ToH2', connections: 16, streams: 32 }),
+  workload('grpc-unary-16x32', false, { protocol: 'grpc', path: GRPC_PATH, connections: 16, streams: 32 }),
+];
+
+const FILTERS: readonly Workload[] = [
+  workload('filter-built-in-64', false, { protocol: 'mutation', connections: 64 }),
+  workload('filter-script-64', false, { protocol: 'script', connections: 64 }),
+];
+
 export const WORKLOADS: readonly Workload[] = [false, true].flatMap((logged) => [
-  ...(logged ? [] : SECURE),
+  ...(logged ? [] : [...SECURE, ...HTTP2, ...FILTERS]),
   ...CONNECTIONS.map((n) => get('small', 'curl', CURL, n, logged)),
   ...CONNECTIONS.map((n) => get('small', 'browser', BROWSER, n, logged)),
   ...CONNECTIONS.map((n) => get('10k', 'curl', CURL, n, logged)),
@@ -64,8 +91,12 @@ export const WORKLOADS: readonly Workload[] = [false, true].flatMap((logged) => 
   workload('tcp-bulk-4', logged, { protocol: 'tcp', path: '/100m', connections: 4, unit: 'MB' }),
 ]);
 
-export function isSecure(workload: Workload): workload is Workload & { protocol: SecurePort } {
-  return workload.protocol !== 'http' && workload.protocol !== 'tcp';
+export function hasTls({ protocol }: Workload): boolean {
+  return protocol === 'https' || protocol === 'httpsRsa' || protocol === 'reencrypted' || protocol === 'h2';
+}
+
+export function isHttp2({ streams }: Workload): boolean {
+  return streams > 0;
 }
 
 export function isOnce(workload: Workload): boolean {
@@ -84,6 +115,7 @@ function workload(name: string, logged: boolean, parts: Partial<Workload> & { co
     logged,
     path: '/small',
     headers: CURL,
+    streams: 0,
     postBytes: 0,
     unit: 'requests',
     ...parts,

@@ -6,7 +6,9 @@ import {
   bootstrap,
   type Config,
   fileAccessLog,
+  HTTP2_CLUSTER,
   httpListener,
+  ROUTER_FILTER,
   routeAllTo,
   staticCluster,
   tcpListener,
@@ -14,6 +16,7 @@ import {
 import { spawnPinned } from '../../processes.js';
 import type { KeyPair } from '../certificates.js';
 import type { Environment } from '../environment.js';
+import { type ComparedFilter, HEADER_MUTATION, typeScriptFilter } from './filters.js';
 import type { Peer, Ports } from './peer.js';
 
 /** Returns a Baton that is started by this command and these arguments. */
@@ -26,7 +29,10 @@ export function baton([command, ...args]: string[]): Peer {
       const configuration = join(directory, 'baton.json');
       const logFiles = [join(directory, 'baton-http.log'), join(directory, 'baton-tcp.log')];
       for (const file of logFiles) writeFileSync(file, '');
-      writeFileSync(configuration, JSON.stringify(envoyConfiguration(environment, ports, logFiles)));
+      writeFileSync(
+        configuration,
+        JSON.stringify(envoyConfiguration(environment, ports, logFiles, typeScriptFilter(directory))),
+      );
       const all = [...args, '-c', configuration, '--concurrency', '1', '--disable-hot-restart', '-l', 'error'];
       return { child: spawnPinned(cores.proxy, command!, all), logFiles };
     },
@@ -34,8 +40,13 @@ export function baton([command, ...args]: string[]): Peer {
 }
 
 /** Returns the configuration that Baton and Envoy share. */
-export function envoyConfiguration(environment: Environment, ports: Ports, [httpLog, tcpLog]: string[]): Config {
-  const { secureUpstreamPort, tls, upstreamPort } = environment;
+export function envoyConfiguration(
+  environment: Environment,
+  ports: Ports,
+  [httpLog, tcpLog]: string[],
+  script: ComparedFilter,
+): Config {
+  const { grpcPort, http2Port, secureUpstreamPort, tls, upstreamPort } = environment;
   // A long request timeout, like the peers': its timer is part of the work, but it must not fire.
   const manager = {
     use_remote_address: true,
@@ -43,7 +54,8 @@ export function envoyConfiguration(environment: Environment, ports: Ports, [http
     // openssl s_time speaks it.
     http_protocol_options: { accept_http_10: true },
   };
-  const toSecure = routeAllTo('secure_origin', { timeout: '3600s' });
+  const to = (cluster: string): Config => ({ route_config: routeAllTo(cluster, { timeout: '3600s' }) });
+  const through = (filter: Config): Config => ({ ...manager, http_filters: [filter, ROUTER_FILTER] });
   const log = (path: string): Config => ({ access_log: [fileAccessLog(path)] });
   return bootstrap({
     listeners: [
@@ -53,12 +65,21 @@ export function envoyConfiguration(environment: Environment, ports: Ports, [http
       tcpListener('tcp_logged', ports.tcpLogged, { cluster: 'origin', ...log(tcpLog!) }),
       secureListener('https', ports.https, manager, tls.ecdsa),
       secureListener('https_rsa', ports.httpsRsa, manager, tls.rsa),
-      secureListener('reencrypted', ports.reencrypted, { ...manager, route_config: toSecure }, tls.ecdsa),
+      secureListener('reencrypted', ports.reencrypted, { ...manager, ...to('secure_origin') }, tls.ecdsa),
+      httpListener('h2c', ports.h2c, { ...manager, codec_type: 'HTTP2' }),
+      secureListener('h2', ports.h2, { ...manager, codec_type: 'HTTP2' }, tls.ecdsa, ['h2']),
+      httpListener('h2_to_h2', ports.h2ToH2, { ...manager, ...to('http2_origin'), codec_type: 'HTTP2' }),
+      httpListener('grpc', ports.grpc, { ...manager, ...to('grpc_origin'), codec_type: 'HTTP2' }),
+      httpListener('script', ports.script, through(script.filter)),
+      httpListener('mutation', ports.mutation, through(HEADER_MUTATION)),
     ],
     clusters: [
       staticCluster('origin', upstreamPort),
       staticCluster('secure_origin', secureUpstreamPort, { transport_socket: CLIENT_TLS }),
+      staticCluster('http2_origin', http2Port, HTTP2_CLUSTER),
+      staticCluster('grpc_origin', grpcPort, HTTP2_CLUSTER),
     ],
+    extra: script.bootstrap,
   });
 }
 
@@ -71,10 +92,19 @@ const CLIENT_TLS = {
   },
 };
 
-function secureListener(name: string, port: number, manager: Config, { certificate, key }: KeyPair): Config {
+function secureListener(
+  name: string,
+  port: number,
+  manager: Config,
+  { certificate, key }: KeyPair,
+  alpn_protocols: readonly string[] = [],
+): Config {
   const listener = httpListener(name, port, manager);
   const [chain] = listener['filter_chains'] as Config[];
   const tls_certificates = [{ certificate_chain: { filename: certificate }, private_key: { filename: key } }];
-  const typed_config = { '@type': `${TLS}.DownstreamTlsContext`, common_tls_context: { tls_certificates } };
+  const typed_config = {
+    '@type': `${TLS}.DownstreamTlsContext`,
+    common_tls_context: { tls_certificates, alpn_protocols },
+  };
   return { ...listener, filter_chains: [{ ...chain, transport_socket: { name: 'tls', typed_config } }] };
 }

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { descriptorLimit, spawnPinned } from '../../processes.js';
 import type { KeyPair } from '../certificates.js';
 import type { Environment } from '../environment.js';
+import { haproxyScript } from './filters.js';
 import type { Peer, Ports } from './peer.js';
 
 export const haproxy: Peer = {
@@ -23,10 +24,19 @@ export const haproxy: Peer = {
   },
 };
 
-function configure({ secureUpstreamPort, tls, upstreamPort }: Environment, ports: Ports): string {
-  const secure = (name: string, port: number, { both }: KeyPair, backend: string): string => `
+function configure(environment: Environment, ports: Ports): string {
+  const { directory, grpcPort, http2Port, secureUpstreamPort, tls, upstreamPort } = environment;
+  const plain = (name: string, port: number, backend: string, ...more: string[]): string => `
 frontend ${name}
-  bind 127.0.0.1:${port} ssl crt ${both} ssl-min-ver TLSv1.2
+  bind 127.0.0.1:${port}${name.startsWith('h2') || name === 'grpc' ? ' proto h2' : ''}
+  option forwardfor
+  http-request set-header X-Forwarded-Proto http
+  unique-id-format %[uuid()]
+  unique-id-header X-Request-ID
+${more.map((line) => `  ${line}\n`).join('')}  default_backend ${backend}`;
+  const secure = (name: string, port: number, { both }: KeyPair, backend: string, more = ''): string => `
+frontend ${name}
+  bind 127.0.0.1:${port} ssl crt ${both} ssl-min-ver TLSv1.2${more}
   option forwardfor
   http-request set-header X-Forwarded-Proto https
   unique-id-format %[uuid()]
@@ -38,6 +48,7 @@ global
   # HAProxy refuses to start without two descriptors for each of these.
   maxconn ${Math.min(12000, Math.floor((descriptorLimit() - 200) / 2))}
   log stdout format raw local0
+  lua-load ${haproxyScript(directory)}
 defaults
   mode http
   timeout connect 2s
@@ -46,25 +57,21 @@ defaults
   backlog 4096
   http-reuse always
   option http-keep-alive
-frontend http
-  bind 127.0.0.1:${ports.http}
-  option forwardfor
-  http-request set-header X-Forwarded-Proto http
-  unique-id-format %[uuid()]
-  unique-id-header X-Request-ID
-  default_backend origin
-frontend http_logged
-  bind 127.0.0.1:${ports.httpLogged}
-  log global
-  option httplog
-  option forwardfor
-  http-request set-header X-Forwarded-Proto http
-  unique-id-format %[uuid()]
-  unique-id-header X-Request-ID
-  default_backend origin
+${plain('http', ports.http, 'origin')}
+${plain('http_logged', ports.httpLogged, 'origin', 'log global', 'option httplog')}
+${plain('h2c', ports.h2c, 'origin')}
+${plain('h2_to_h2', ports.h2ToH2, 'http2_origin')}
+${plain('grpc', ports.grpc, 'grpc_origin')}
+${plain('mutation', ports.mutation, 'origin', 'http-request set-header X-Seen %[req.hdr(user-agent)]')}
+${plain('script', ports.script, 'origin', 'http-request lua.seen')}
 ${secure('https', ports.https, tls.ecdsa, 'origin')}
 ${secure('https_rsa', ports.httpsRsa, tls.rsa, 'origin')}
 ${secure('reencrypted', ports.reencrypted, tls.ecdsa, 'secure_origin')}
+${secure('h2', ports.h2, tls.ecdsa, 'origin', ' alpn h2')}
+backend http2_origin
+  server origin 127.0.0.1:${http2Port} proto h2
+backend grpc_origin
+  server origin 127.0.0.1:${grpcPort} proto h2
 backend secure_origin
   server origin 127.0.0.1:${secureUpstreamPort} ssl verify none ssl-min-ver TLSv1.3
 backend origin

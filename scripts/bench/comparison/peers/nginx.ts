@@ -13,7 +13,8 @@ const hasStream = existsSync(STREAM_MODULE);
 
 export const nginx: Peer = {
   name: 'nginx',
-  supports: (workload) => workload.protocol !== 'tcp' || hasStream,
+  // It has no HTTP/2 to hosts but for gRPC, and Debian's no scripts.
+  supports: ({ protocol }) => (protocol === 'tcp' ? hasStream : protocol !== 'h2ToH2' && protocol !== 'script'),
   start: (environment, ports) => {
     const { cores, directory } = environment;
     const configuration = join(directory, 'nginx.conf');
@@ -73,6 +74,37 @@ ${temporary.join('\n')}
     access_log ${httpLog} same buffer=64k flush=10s;
     location / { proxy_pass http://origin; }
   }
+  server { listen 127.0.0.1:${ports.h2c} http2 backlog=4096; access_log off; location / { proxy_pass http://origin; } }
+  server {
+    listen 127.0.0.1:${ports.mutation} backlog=4096;
+    access_log off;
+    location / {
+      proxy_pass http://origin;
+      # A location with settings of its own inherits none.
+      proxy_set_header Connection "";
+      proxy_set_header Host $http_host;
+      proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+      proxy_set_header X-Forwarded-Proto $scheme;
+      proxy_set_header X-Request-Id $request_id;
+      proxy_set_header X-Seen $http_user_agent;
+    }
+  }
+  upstream grpc_origin {
+    server 127.0.0.1:${environment.grpcPort};
+    keepalive 1024;
+    keepalive_requests 1000000000;
+    keepalive_timeout 1h;
+  }
+  server {
+    listen 127.0.0.1:${ports.grpc} http2 backlog=4096;
+    access_log off;
+    location / {
+      grpc_pass grpc://grpc_origin;
+      grpc_set_header X-Forwarded-For $proxy_add_x_forwarded_for;
+      grpc_set_header X-Forwarded-Proto $scheme;
+      grpc_set_header X-Request-Id $request_id;
+    }
+  }
 ${secure(environment, ports)}
 }
 ${hasStream ? stream(upstreamPort, ports, tcpLog!) : ''}`;
@@ -80,9 +112,9 @@ ${hasStream ? stream(upstreamPort, ports, tcpLog!) : ''}`;
 
 /** Tickets are on by default. */
 function secure({ secureUpstreamPort, tls }: Environment, ports: Ports): string {
-  const server = (port: number, { certificate, key }: KeyPair, to: string): string => `
+  const server = (port: number, { certificate, key }: KeyPair, to: string, more = ''): string => `
   server {
-    listen 127.0.0.1:${port} ssl backlog=4096;
+    listen 127.0.0.1:${port} ssl${more} backlog=4096;
     access_log off;
     ssl_certificate ${certificate};
     ssl_certificate_key ${key};
@@ -100,6 +132,7 @@ function secure({ secureUpstreamPort, tls }: Environment, ports: Ports): string 
   proxy_ssl_protocols TLSv1.3;
   ${server(ports.https, tls.ecdsa, 'http://origin')}
   ${server(ports.httpsRsa, tls.rsa, 'http://origin')}
+  ${server(ports.h2, tls.ecdsa, 'http://origin', ' http2')}
   ${server(ports.reencrypted, tls.ecdsa, 'https://secure_origin')}`;
 }
 

@@ -6,9 +6,12 @@ import { freePort } from '../../../../test/e2e/harness/environment.js';
 import { end } from '../../processes.js';
 import type { Environment } from '../environment.js';
 import { timeToFirstAnswer } from '../start-up.js';
-import { isSecure, type Workload } from '../workloads.js';
+import type { Workload } from '../workloads.js';
 
-/** The ports of a proxy: HTTP and TCP, each without and with an access log; HTTPS with keys of two kinds, and HTTPS to a host with TLS. */
+/**
+ * The ports of a proxy: HTTP and TCP, each without and with an access log; HTTPS with keys of two kinds, and HTTPS to a host with TLS; HTTP/2
+ * without and with TLS, to a host of HTTP/2, and of gRPC; HTTP with a filter in a script and with a built-in one.
+ */
 export interface Ports {
   http: number;
   httpLogged: number;
@@ -17,6 +20,12 @@ export interface Ports {
   https: number;
   httpsRsa: number;
   reencrypted: number;
+  h2c: number;
+  h2: number;
+  h2ToH2: number;
+  grpc: number;
+  script: number;
+  mutation: number;
 }
 
 /** A started process and the access log that it writes. */
@@ -65,14 +74,16 @@ export async function startPeer(peer: Peer, environment: Environment): Promise<R
 }
 
 async function freePorts(): Promise<Ports> {
-  const ports = { http: 0, httpLogged: 0, tcp: 0, tcpLogged: 0, https: 0, httpsRsa: 0, reencrypted: 0 };
+  const plain = { http: 0, httpLogged: 0, tcp: 0, tcpLogged: 0, script: 0, mutation: 0 };
+  const ports = { ...plain, https: 0, httpsRsa: 0, reencrypted: 0, h2c: 0, h2: 0, h2ToH2: 0, grpc: 0 };
   for (const name of Object.keys(ports)) ports[name as keyof Ports] = await freePort();
   return ports;
 }
 
 /** Returns the port for a workload. */
 export function portFor(workload: Workload, ports: Ports): number {
-  if (isSecure(workload)) return ports[workload.protocol];
-  if (workload.protocol === 'http') return workload.logged ? ports.httpLogged : ports.http;
-  return workload.logged ? ports.tcpLogged : ports.tcp;
+  const { logged, protocol } = workload;
+  if (logged && protocol === 'http') return ports.httpLogged;
+  if (logged && protocol === 'tcp') return ports.tcpLogged;
+  return ports[protocol];
 }

@@ -1,0 +1,82 @@
+// The compared filter: it copies the request header user-agent to x-seen. In TypeScript for Baton, in Lua for Envoy and HAProxy, and
+// built into all.
+
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../../../../test/e2e/harness/bootstrap.js';
+
+/** A filter, and what the bootstrap needs for it. */
+export interface ComparedFilter {
+  filter: Config;
+  bootstrap: Config;
+}
+
+const TYPES = 'type.googleapis.com';
+
+const MODULE = `import { defineHttpFilter } from 'baton';
+export default defineHttpFilter({
+  onRequest(request) { request.headers.set('x-seen', request.headers.get('user-agent') ?? ''); },
+});
+`;
+
+const LUA = `function envoy_on_request(handle)
+  handle:headers():replace("x-seen", handle:headers():get("user-agent"))
+end`;
+
+export const HEADER_MUTATION: Config = {
+  name: 'mutation',
+  typed_config: {
+    '@type': `${TYPES}/envoy.extensions.filters.http.header_mutation.v3.HeaderMutation`,
+    mutations: {
+      request_mutations: [
+        {
+          append: {
+            header: { key: 'x-seen', value: '%REQ(user-agent)%' },
+            append_action: 'OVERWRITE_IF_EXISTS_OR_ADD',
+          },
+        },
+      ],
+    },
+  },
+};
+
+/** Writes the module. */
+export function typeScriptFilter(directory: string): ComparedFilter {
+  const filename = join(directory, 'seen.ts');
+  writeFileSync(filename, MODULE);
+  return {
+    filter: {
+      name: 'seen',
+      typed_config: { '@type': `${TYPES}/baton.filters.http.script.v1.Script`, module: 'seen' },
+    },
+    bootstrap: {
+      bootstrap_extensions: [
+        {
+          name: 'scripts',
+          typed_config: { '@type': `${TYPES}/baton.scripts.v1.Scripts`, modules: { seen: { filename } } },
+        },
+      ],
+    },
+  };
+}
+
+export function luaFilter(): ComparedFilter {
+  const typed_config = {
+    '@type': `${TYPES}/envoy.extensions.filters.http.lua.v3.Lua`,
+    default_source_code: { inline_string: LUA },
+  };
+  return { filter: { name: 'lua', typed_config }, bootstrap: {} };
+}
+
+/** Writes the script of HAProxy. Returns its path. */
+export function haproxyScript(directory: string): string {
+  const path = join(directory, 'seen.lua');
+  writeFileSync(
+    path,
+    `core.register_action("seen", { "http-req" }, function(txn)
+  txn.http:req_set_header("x-seen", txn.http:req_get_headers()["user-agent"][0])
+end)
+`,
+  );
+  return path;
+}
