@@ -14,11 +14,12 @@ import {
   type HostSource,
 } from '../config/fields/discovery.js';
 import {
+  commonHttpOptions,
   type HostProtocol,
   hostProtocol,
+  http1Options,
   http2Options,
   httpOptions,
-  protocolOptions,
 } from '../config/fields/http-options.js';
 import { policyMessage } from '../config/fields/load-balancing.js';
 import { beforeCodec } from '../config/fields/upstream-filters.js';
@@ -212,8 +213,7 @@ export function clusterSpec(
   transports: readonly (ClusterTransport | null)[] = [null],
   cache?: Pick<NameDestination, 'maxWaiting' | 'scope'>,
 ): ClusterSpec {
-  const options = httpOptions(cluster);
-  const common = options?.common_http_protocol_options ?? {};
+  const common = commonHttpOptions(cluster);
   const source = cluster.upstream_bind_config?.source_address;
   const name = cluster.name ?? '';
   const loadBalancer = loadBalancerOf(cluster, policies);
@@ -233,7 +233,7 @@ export function clusterSpec(
     sourceAddress: source === undefined ? undefined : encodeIp(source.address ?? '', source.port_value ?? 0),
     keepalive: keepalive(cluster.upstream_connection_options?.tcp_keepalive),
     hostProtocol: hostProtocol(cluster),
-    http1: clientOptions(common, protocolOptions(cluster).protocols.http_protocol_options ?? {}),
+    http1: clientOptions(common, http1Options(cluster)),
     http2: http2ClientOptions(common, http2Options(cluster)),
     thresholds: [thresholds(cluster.circuit_breakers, 'DEFAULT'), thresholds(cluster.circuit_breakers, 'HIGH')],
     maxHostConnections: maxHostConnections(cluster.circuit_breakers),

@@ -1211,6 +1211,8 @@ static_resources:
         auto_sni_san_validation: true
   - name: d
     load_assignment: { cluster_name: d }
+    common_http_protocol_options: { idle_timeout: 3s }
+    http_protocol_options: {}
     typed_extension_protocol_options:
       ${HTTP_OPTIONS}:
         "@type": type.googleapis.com/${HTTP_OPTIONS}
@@ -1222,6 +1224,8 @@ static_resources:
     "override_auto_sni_header: requests have no ':scheme' here: name a header",
     'auto_san_validation: no host would be accepted without a validation_context in the TLS context: set its trusted_ca',
     "auto_sni_san_validation: 'auto_sni_san_validation' was configured without a validation context",
+    `clusters[3].common_http_protocol_options: the cluster's '${HTTP_OPTIONS}' take precedence: leave it out`,
+    `clusters[3].http_protocol_options: the cluster's '${HTTP_OPTIONS}' take precedence: leave it out`,
     'auto_config: ALPN configured for cluster d which has a non-ALPN transport socket: give it a TLS context',
   ],
   [

@@ -4,6 +4,7 @@ import type {
   Cluster,
   Http1ProtocolOptions,
   Http2ProtocolOptions,
+  HttpProtocolOptions,
   UpstreamHttpProtocolOptions,
   UpstreamProtocolOptions,
 } from '../generated/api.js';
@@ -45,6 +46,17 @@ export function protocolOptions(cluster: Cluster): ProtocolOptions {
   const holders = ['explicit_http_config', 'use_downstream_protocol_config', 'auto_config'] as const;
   const holder = holders.find((field) => options[field] !== undefined) ?? 'explicit_http_config';
   return { holder, protocols: options[holder] ?? {} };
+}
+
+/** Returns the options that do not depend on the protocol. */
+export function commonHttpOptions(cluster: Cluster): HttpProtocolOptions {
+  return (httpOptions(cluster) ?? cluster).common_http_protocol_options ?? {};
+}
+
+export function http1Options(cluster: Cluster): Http1ProtocolOptions {
+  const { http_protocol_options: http1 = {} } =
+    httpOptions(cluster) === undefined ? cluster : protocolOptions(cluster).protocols;
+  return http1;
 }
 
 /** Returns whether the cluster's hosts use HTTP/2, all of them for every request. */

@@ -19,7 +19,6 @@ const BODIES = 'HTTP health checks evaluate the status of the response: use expe
 /** For fields that bound the load of hosts in consistent hashing. */
 export const UNBOUNDED_HASHES =
   'all requests with the same hash go to the same host, without a limit: give hosts weights, or use LEAST_REQUEST';
-const OF_HTTP = 'set it in HttpProtocolOptions, which typed_extension_protocol_options takes';
 const FULL_BUFFERS = 'only idle timeouts end streams and connections with full buffers: leave it out';
 
 export const CLUSTER: ImplementedTable = {
@@ -62,8 +61,8 @@ export const CLUSTER: ImplementedTable = {
     cleanup_interval: true,
     metadata: true,
     http2_protocol_options: true,
-    http_protocol_options: refused(OF_HTTP),
-    common_http_protocol_options: refused(OF_HTTP),
+    http_protocol_options: true,
+    common_http_protocol_options: true,
     lb_subset_config: refused('define a cluster for each subset, and let routes choose between them'),
     dns_resolvers: refused(RESOLVER),
     dns_resolution_config: refused(RESOLVER),

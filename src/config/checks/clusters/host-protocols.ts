@@ -13,6 +13,9 @@ import type { Cluster, TransportSocket, UpstreamTlsContext } from '../../generat
 import type { Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
 
+/** Fields of the cluster that HttpProtocolOptions replace as a whole. */
+const REPLACED = ['upstream_http_protocol_options', 'common_http_protocol_options', 'http_protocol_options'] as const;
+
 export function checkHostProtocols(cluster: Cluster, path: Path, problems: Problems): void {
   const options = httpOptions(cluster);
   const protocol = hostProtocol(cluster);
@@ -23,7 +26,7 @@ export function checkHostProtocols(cluster: Cluster, path: Path, problems: Probl
       report('http2_protocol_options', takesPrecedence);
     if (cluster.protocol_selection === 'USE_DOWNSTREAM_PROTOCOL' && protocol !== 'AS_CLIENT')
       report('protocol_selection', takesPrecedence);
-    if (cluster.upstream_http_protocol_options !== undefined) report('upstream_http_protocol_options', takesPrecedence);
+    for (const field of REPLACED) if (cluster[field] !== undefined) report(field, takesPrecedence);
   }
   if (http2Options(cluster) !== undefined) checkKeepalive(cluster, path, problems);
   const sockets = socketsOf(cluster, path);

@@ -26,6 +26,7 @@ const idle = await startUpstream(t, ({ url }, answer) => {
   else answer.end('ok');
 });
 const aged = await startUpstream(t, (_request, answer) => answer.end('ok'));
+const older = await startUpstream(t, ({ rawHeaders }, answer) => answer.end(rawHeaders.join()));
 const hosts = await Promise.all(
   ['one', 'two', 'three'].map((name) => startUpstream(t, (_request, answer) => answer.end(name))),
 );
@@ -44,6 +45,7 @@ const proxy = await startProxy(t, {
       routeTo({ prefix: '/worn' }, 'worn'),
       routeTo({ prefix: '/idle' }, 'idle'),
       routeTo({ prefix: '/aged' }, 'aged'),
+      routeTo({ prefix: '/older' }, 'older'),
       routeTo({ prefix: '/hosts' }, 'hosts'),
       routeTo({ prefix: '/least' }, 'least'),
       routeTo({ prefix: '/random' }, 'random'),
@@ -59,6 +61,10 @@ const proxy = await startProxy(t, {
     staticCluster('worn', worn.port, options({ common_http_protocol_options: { max_requests_per_connection: 3 } })),
     staticCluster('idle', idle.port, options({ common_http_protocol_options: { idle_timeout: '0.2s' } })),
     staticCluster('aged', aged.port, options({ common_http_protocol_options: { max_connection_duration: '0.2s' } })),
+    staticCluster('older', older.port, {
+      common_http_protocol_options: { max_requests_per_connection: 2 },
+      http_protocol_options: { header_key_format: { proper_case_words: {} } },
+    }),
     staticCluster(
       'hosts',
       hosts.map(({ port }) => port),
@@ -91,6 +97,13 @@ t.test('a connection is closed after max_requests_per_connection requests', asyn
   t.equal(worn.accepted(), 3, 'three requests each');
   await proxy.baton.waitForStat('cluster.worn.upstream_cx_max_requests', 3);
   await waitFor(() => worn.sockets.size === 0);
+});
+
+t.test('the older HTTP options of a cluster are obeyed', async (t) => {
+  const bodies = [];
+  for (let i = 0; i < 4; i++) bodies.push((await proxy.get('/older')).body);
+  t.equal(older.accepted(), 2, 'common_http_protocol_options: two requests each');
+  for (const names of bodies) t.match(names, /\bX-Forwarded-Proto\b/, 'http_protocol_options: names with capitals');
 });
 
 t.test('an idle connection is closed after idle_timeout', async (t) => {
