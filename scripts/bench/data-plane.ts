@@ -40,6 +40,7 @@ import { ClusterStats, HostStats } from '../../src/stats/layouts/cluster.js';
 import { ListenerStats, ListenerWorkerStats } from '../../src/stats/layouts/listener.js';
 import { StatsStore } from '../../src/stats/store.js';
 import { type ScopeRef, ThreadStats } from '../../src/stats/thread-stats.js';
+import { DEFAULT_ASSIGNMENT_POLICY } from '../../src/upstream/assignment-policy.js';
 import { clusterSpec, discoverySpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
 import { ClusterManager } from '../../src/upstream/cluster-manager.js';
 import { HostDirectory } from '../../src/upstream/hosts/host-directory.js';
@@ -461,7 +462,7 @@ async function buildWorker(): Promise<FakeTransport> {
     block,
     scope: clusterScope,
     hosts: directory.data,
-    overprovisioning: 140,
+    policy: DEFAULT_ASSIGNMENT_POLICY,
     membershipVersion: 1,
   });
   const chain = listener.filter_chains![0]!;

@@ -48,6 +48,7 @@ import { http2Options as http2CodecOptions } from '../http/h2/options.js';
 import { type Address, AddressKind, encodeIp, ipAddress } from '../io/addresses/address.js';
 import type { Keepalive } from '../io/shim.js';
 import type { ScopeRef } from '../stats/thread-stats.js';
+import { type AssignmentPolicy, assignmentPolicy } from './assignment-policy.js';
 import { type ResolverSettings, resolverSettings } from './dns/resolver-settings.js';
 import { endpointHealthFlags } from './hosts/health-flags.js';
 import type { EndpointCheck, EndpointTraits, ResolvedEndpoint } from './hosts/host.js';
@@ -148,7 +149,7 @@ export interface ClusterSpec {
   /** The stats of hosts are shown like those of the cluster. */
   readonly tracksEndpoints: boolean;
   readonly loadBalancer: LoadBalancerSpec;
-  readonly health: Omit<HealthPolicy, 'overprovisioning'>;
+  readonly health: Omit<HealthPolicy, keyof AssignmentPolicy>;
   /** All connections are drained when the set of hosts changes, not only those to removed hosts. */
   readonly closesOnHostChange: boolean;
   /** The hosts have active health checks, so responses may carry x-envoy-immediate-health-check-fail. */
@@ -193,8 +194,8 @@ export interface DiscoverySpec {
   readonly endpoints: readonly EndpointSpec[];
   /** For endpoints from EDS: those above are matched already. */
   readonly transports: TransportMatches;
-  /** overprovisioning_factor of load_assignment, in percent. */
-  readonly overprovisioning: number;
+  /** Of load_assignment. */
+  readonly policy: AssignmentPolicy;
   readonly dns: DnsSettings;
   /** With type EDS: the config source and the name of the assignment. */
   readonly eds: { readonly source: ConfigSource; readonly serviceName: string } | undefined;
@@ -278,7 +279,7 @@ export function discoverySpec(cluster: Cluster): DiscoverySpec {
     type,
     endpoints: endpointSpecs(cluster.load_assignment, transports),
     transports,
-    overprovisioning: overprovisioningFactor(cluster.load_assignment),
+    policy: assignmentPolicy(cluster.load_assignment),
     dns: dnsSettings(dnsFields(cluster)),
     eds: type === 'EDS' ? { source: source!, serviceName: serviceName || (cluster.name ?? '') } : undefined,
     waitsForHosts: cluster.wait_for_warm_on_init ?? true,
@@ -300,11 +301,6 @@ function dnsSettings(fields: DnsFields): DnsSettings {
     failureRefresh: failure && { baseMs, maxMs: durationMs(failure.max_interval, 10 * baseMs) },
     resolver: resolverSettings(fields.resolver),
   };
-}
-
-/** Returns the overprovisioning factor of a load assignment, in percent. */
-export function overprovisioningFactor(assignment: ClusterLoadAssignment | undefined): number {
-  return assignment?.policy?.overprovisioning_factor ?? DEFAULT_HEALTH_POLICY.overprovisioning;
 }
 
 /** Returns the endpoints of a load assignment in its order. */

@@ -1,6 +1,7 @@
 // The primary's message about one cluster: plain data, replaced as a whole whenever any part changes.
 
 import type { ScopeRef } from '../stats/thread-stats.js';
+import type { AssignmentPolicy } from './assignment-policy.js';
 import type { ClusterSpec } from './cluster-config.js';
 import type { HostSetData } from './hosts/host-set.js';
 
@@ -20,8 +21,8 @@ export interface ClusterSnapshot {
   /** The scopes of its upstream HTTP filters, by statScopeKey(). */
   readonly filterScopes?: Readonly<Record<string, ScopeRef>> | undefined;
   readonly hosts: HostSetData;
-  /** overprovisioning_factor of the load assignment, in percent. */
-  readonly overprovisioning: number;
+  /** Of the load assignment. */
+  readonly policy: AssignmentPolicy;
   /** Changes when hosts are added or removed. */
   readonly membershipVersion: number;
 }

@@ -47,6 +47,8 @@ export class Cluster implements PooledCluster {
   readonly spec: ClusterSpec;
   /** The share of requests that are refused at once (upstream.maintenance_mode). */
   readonly maintenance: RuntimeFraction;
+  /** The share of requests that its load assignment demands to drop: 0 to 1. */
+  dropRatio = 0;
   readonly bufferLimits: BufferLimits;
   /** Undefined: its requests are not measured. */
   readonly measurements: ClusterMeasurements | undefined;
@@ -100,6 +102,7 @@ export class Cluster implements PooledCluster {
     this.measurements = measurementsOf(thread, snapshot);
     this.outliers = outlierCounting(thread, snapshot);
     this.#snapshot = snapshot;
+    this.dropRatio = snapshot.policy.drop?.ratio ?? 0;
     this.#hosts = new HostSet<ClusterHost>(snapshot.hosts, makeHost(this, snapshot));
     this.#hasFailing = snapshot.hosts.healthFlags.some(isFailing);
     this.#balancer = balancer;
@@ -151,8 +154,8 @@ export class Cluster implements PooledCluster {
 
   /** Called once for an aggregate, with its clusters. */
   aggregates(clusters: readonly { readonly current: Cluster | undefined }[]): void {
-    const { overprovisioning, spec } = this.#snapshot;
-    this.#aggregate = new AggregateBalancer<Cluster>(clusters, { ...spec.health, overprovisioning });
+    const { policy, spec } = this.#snapshot;
+    this.#aggregate = new AggregateBalancer<Cluster>(clusters, { ...spec.health, ...policy });
   }
 
   /** Returns the cluster whose host a new request gets: itself, or one of an aggregate; itself also if none of these has hosts. */
@@ -177,6 +180,14 @@ export class Cluster implements PooledCluster {
     const isRegarded = this.spec.destination!.kind === 'name';
     if (isRegarded && (this.#hosts.data.healthFlags[index]! & UNHEALTHY_FLAGS) !== 0) return this.countNoHost();
     return this.#hosts.host(index);
+  }
+
+  /** Returns whether a request is dropped, and counts that. For clusters with a dropRatio. */
+  dropsRequest(): boolean {
+    // fraction() is below 1.
+    if (this.thread.random.fraction() >= this.dropRatio) return false;
+    Atomics.add(this.thread.words.words, this.#snapshot.block + ClusterWord.DroppedByPolicy, 1);
+    return true;
   }
 
   /** Counts that a request gets no host. */
@@ -288,6 +299,7 @@ export class Cluster implements PooledCluster {
   updateHosts(snapshot: ClusterSnapshot, balancer = loadBalancerOf(this.thread, snapshot)): void {
     const hasOtherMembers = snapshot.membershipVersion !== this.#snapshot.membershipVersion;
     this.#snapshot = snapshot;
+    this.dropRatio = snapshot.policy.drop?.ratio ?? 0;
     this.#hosts = new HostSet<ClusterHost>(snapshot.hosts, makeHost(this, snapshot), this.#hosts);
     this.#balancer = balancer;
     for (const host of this.#hosts.takeRemoved()) this.#drain(host);
@@ -408,11 +420,11 @@ function measurementsOf({ stats }: UpstreamThread, { budgetScope, sizeScope }: C
 
 /** Returns the load balancer for the hosts of a snapshot. It can be prepared before the snapshot is in use. */
 export function loadBalancerOf(thread: UpstreamThread, snapshot: ClusterSnapshot): ClusterLoadBalancer {
-  const { hosts, overprovisioning, scope, spec } = snapshot;
+  const { hosts, policy: assignment, scope, spec } = snapshot;
   const { clock, localCluster, locality, policies, random, runtime, stats, words } = thread;
   const { localities, policy: name, settings } = spec.loadBalancer;
   const policy = policies.policyNamed(name);
-  const health = { ...spec.health, overprovisioning };
+  const health = { ...spec.health, ...assignment };
   const zones = localCluster && { localCluster, stats: stats.scope(scope) };
   const context = { words: words.words, random, clock, runtime, locality, zones };
   return new ClusterLoadBalancer(hosts, { policy, settings, localities, health }, context);

@@ -15,6 +15,8 @@ export const enum ClusterWord {
   Waiting = 8,
   /** Connection pools in use, for the default priority and for the high one. */
   Pools = 9,
+  /** A total of requests that the load assignment demands to drop. No share records it, and it may overflow. */
+  DroppedByPolicy = 11,
 }
 
 /** Words of a host's block. */

@@ -210,8 +210,10 @@ export const CLUSTER: ImplementedTable = {
   'envoy.config.endpoint.v3.ClusterLoadAssignment.Policy': {
     overprovisioning_factor: true,
     endpoint_stale_after: true,
-    ...notImplemented('drop_overloads', 'weighted_priority_health'),
+    drop_overloads: true,
+    weighted_priority_health: true,
   },
+  'envoy.config.endpoint.v3.ClusterLoadAssignment.Policy.DropOverload': obeyed('category', 'drop_percentage'),
   'envoy.config.endpoint.v3.LocalityLbEndpoints': {
     locality: true,
     lb_endpoints: true,

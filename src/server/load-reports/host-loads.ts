@@ -18,9 +18,13 @@ export interface ReportedCluster {
   /** With ClusterStats. */
   readonly scope: ScopeRef;
   readonly hosts: readonly KnownHost[];
+  /** The category of requests that its assignment demands to drop; undefined: it demands none. */
+  readonly drop: { readonly category: string } | undefined;
+  /** Their number so far. */
+  readonly droppedByPolicy: number;
 }
 
-/** The counters of a host: successful requests, failed ones, and all. Those of a cluster: dropped requests. */
+/** The counters of a host: successful requests, failed ones, and all. Those of a cluster: requests dropped by its limits, and as its assignment demands. */
 type Counters = readonly number[];
 
 /** What reports have shown of a host or cluster. */
@@ -45,8 +49,9 @@ export class HostLoads {
   }
 
   /** Begins to count a cluster: the next report does not include what it has counted before. Yields between batches of hosts. */
-  *skip({ hosts, scope }: ReportedCluster): Generator<void, void> {
-    this.#reset(scope, this.#dropped(scope));
+  *skip(cluster: ReportedCluster): Generator<void, void> {
+    const { hosts, scope } = cluster;
+    this.#reset(scope, this.#dropped(cluster));
     for (const [index, host] of hosts.entries()) {
       this.#reset(host, this.#requests(host));
       if (index % BATCH === BATCH - 1) yield;
@@ -79,11 +84,14 @@ export class HostLoads {
       if (index % BATCH === BATCH - 1) yield;
     }
     const upstream_locality_stats = [...localities.values()].flatMap((load) => load.stats ?? []);
+    const [dropped, droppedByPolicy] = this.#take(cluster.scope, this.#dropped(cluster));
     return {
       cluster_name: cluster.spec.name,
       cluster_service_name: cluster.edsServiceName,
       upstream_locality_stats,
-      total_dropped_requests: this.#take(cluster.scope, this.#dropped(cluster.scope))[0]!,
+      total_dropped_requests: dropped! + droppedByPolicy!,
+      dropped_requests:
+        droppedByPolicy! > 0 ? [{ category: cluster.drop?.category ?? '', dropped_count: droppedByPolicy }] : [],
     };
   }
 
@@ -92,13 +100,13 @@ export class HostLoads {
     return [rq_success, rq_error, rq_total].map((at) => this.#store.totalAt(scope, at, Kind.Counter));
   }
 
-  /** As in Envoy: requests that a circuit breaker or the maintenance mode has refused. */
-  #dropped(scope: ScopeRef): Counters {
+  /** As in Envoy: the first number has requests that a circuit breaker or the maintenance mode has refused. */
+  #dropped({ droppedByPolicy, scope }: ReportedCluster): Counters {
     const { upstream_rq_active_overflow, upstream_rq_maintenance_mode, upstream_rq_pending_overflow } = ClusterStats.at;
     let dropped = 0;
     for (const at of [upstream_rq_active_overflow, upstream_rq_maintenance_mode, upstream_rq_pending_overflow])
       dropped += this.#store.totalAt(scope, at, Kind.Counter);
-    return [dropped];
+    return [dropped, droppedByPolicy];
   }
 
   #reset(key: object, now: Counters): void {

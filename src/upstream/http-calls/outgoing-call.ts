@@ -340,6 +340,10 @@ export function chooseHost(thread: UpstreamThread, cluster: Cluster | undefined)
     countUnanswered(cluster, undefined, 503);
     return 'the cluster is in maintenance mode';
   }
+  if (cluster !== undefined && cluster.dropRatio > 0 && cluster.dropsRequest()) {
+    countUnanswered(cluster, undefined, 503);
+    return 'the request is dropped, as the load assignment of the cluster demands';
+  }
   const host = cluster?.pickHost();
   if (host !== undefined) return host;
   if (cluster !== undefined) countUnanswered(cluster, undefined, 503);

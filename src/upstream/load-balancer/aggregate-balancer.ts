@@ -10,7 +10,7 @@ import { priorityLoads } from './priority-load.js';
 /** A cluster as the balancer sees it. */
 export interface AggregatedCluster {
   /** Another object after each change. */
-  readonly snapshot: { readonly hosts: HostSetData };
+  readonly snapshot: { readonly hosts: HostSetData; readonly policy: { readonly weighsHealth: boolean } };
 }
 
 /** The part of the requests that a cluster gets. */
@@ -56,7 +56,7 @@ export class AggregateBalancer<C extends AggregatedCluster> {
     const owners: C[] = [];
     for (const cluster of clusters) {
       if (cluster === undefined) continue;
-      for (const group of hostsByPriority(cluster.snapshot.hosts)) {
+      for (const group of hostsByPriority(cluster.snapshot.hosts, cluster.snapshot.policy.weighsHealth)) {
         if (group.total === 0) continue;
         groups.push(group);
         owners.push(cluster);

@@ -49,7 +49,7 @@ export class ClusterLoadBalancer implements LoadBalancer {
     const number = this.#runtimeNumber.value;
     if (this.#parts.length === 0 || panicPercent !== this.#panicPercent || number !== this.#number) {
       const parts: Part[] = [];
-      const priorities = hostsByPriority(this.#hosts);
+      const priorities = hostsByPriority(this.#hosts, this.#cluster.health.weighsHealth);
       for (const part of healthParts(priorities, this.#cluster.health, panicPercent)) {
         const { below, isPanic, priority } = part;
         const balancer = yield* this.#balancers.build(part, priorities[priority], { number, panicPercent });

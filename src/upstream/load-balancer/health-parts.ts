@@ -11,12 +11,15 @@ export interface HealthPolicy {
   readonly failTrafficOnPanic: boolean;
   /** overprovisioning_factor in percent. */
   readonly overprovisioning: number;
+  /** weighted_priority_health: the weights of hosts measure the health of a priority, not their number. */
+  readonly weighsHealth: boolean;
 }
 
 export const DEFAULT_HEALTH_POLICY: HealthPolicy = {
   panicThreshold: 50,
   failTrafficOnPanic: false,
   overprovisioning: 140,
+  weighsHealth: false,
 };
 
 /** A group of hosts and their part of the traffic. */

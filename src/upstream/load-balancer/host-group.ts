@@ -2,7 +2,7 @@
 
 import { DEGRADED_FLAGS, EXCLUDED_FLAGS, UNHEALTHY_FLAGS } from '../hosts/health-flags.js';
 import type { HostSetData } from '../hosts/host-set.js';
-import type { PriorityHealth } from './priority-load.js';
+import type { MeasuredHealth, PriorityHealth } from './priority-load.js';
 
 /** Which hosts of a group a request may go to. */
 export type Availability = 'all' | 'healthy' | 'degraded';
@@ -11,6 +11,8 @@ export class HostGroup implements PriorityHealth {
   /** Indexes in the host set. */
   readonly hosts: { readonly [availability in Availability]: number[] } = { all: [], healthy: [], degraded: [] };
   excluded = 0;
+  /** Undefined: the number of hosts measures their health. */
+  weights: MeasuredHealth | undefined;
 
   get total(): number {
     return this.hosts.all.length;
@@ -36,13 +38,24 @@ export class HostGroup implements PriorityHealth {
   }
 }
 
-/** Returns the hosts of each priority: 10,000 hosts take a few hundred microseconds. */
-export function hostsByPriority({ priorities, healthFlags }: HostSetData): HostGroup[] {
+/**
+ * Returns the hosts of each priority: 10,000 hosts take a few hundred microseconds.
+ * @param weighsHealth their weights measure their health
+ */
+export function hostsByPriority(set: HostSetData, weighsHealth = false): HostGroup[] {
+  const { healthFlags, priorities } = set;
   const groups: HostGroup[] = [];
   for (let index = 0; index < priorities.length; index++) {
     const priority = priorities[index]!;
     while (groups.length <= priority) groups.push(new HostGroup());
     groups[priority]!.add(index, healthFlags[index]!);
   }
+  if (weighsHealth) for (const group of groups) group.weights = weightsOf(set, group);
   return groups;
+}
+
+function weightsOf({ healthFlags, weights }: HostSetData, { hosts }: HostGroup): MeasuredHealth {
+  const sum = (some: readonly number[]) => some.reduce((total, host) => total + weights[host]!, 0);
+  const counted = hosts.all.filter((host) => (healthFlags[host]! & EXCLUDED_FLAGS) === 0);
+  return { counted: sum(counted), healthy: sum(hosts.healthy), degraded: sum(hosts.degraded) };
 }

@@ -8,6 +8,15 @@ export interface PriorityHealth {
   readonly degraded: number;
   /** Hosts that are not counted. */
   readonly excluded: number;
+  /** Weights that measure its health instead of these numbers; they do not decide about panic. */
+  readonly weights?: MeasuredHealth | undefined;
+}
+
+/** The sums of the weights of hosts. */
+export interface MeasuredHealth {
+  readonly counted: number;
+  readonly healthy: number;
+  readonly degraded: number;
 }
 
 export interface PriorityLoads {
@@ -27,8 +36,8 @@ export function priorityLoads(
   overprovisioning: number,
   panicThreshold: number,
 ): PriorityLoads {
-  const healthy = priorities.map((priority) => availability(priority, priority.healthy, overprovisioning));
-  const degraded = priorities.map((priority) => availability(priority, priority.degraded, overprovisioning));
+  const healthy = priorities.map((priority) => availability(priority, 'healthy', overprovisioning));
+  const degraded = priorities.map((priority) => availability(priority, 'degraded', overprovisioning));
   const available = Math.min(100, sum(healthy) + sum(degraded));
   const panic = priorities.map(
     (priority) => available < 100 && panicThreshold > 0 && healthyPercent(priority) < panicThreshold,
@@ -39,9 +48,10 @@ export function priorityLoads(
 }
 
 /** Returns the percent of the load that these hosts can carry. */
-function availability(priority: PriorityHealth, count: number, overprovisioning: number): number {
-  const counted = priority.total - priority.excluded;
-  return counted <= 0 ? 0 : Math.min(100, Math.floor((overprovisioning * count) / counted));
+function availability(priority: PriorityHealth, of: 'healthy' | 'degraded', overprovisioning: number): number {
+  const counted = priority.weights?.counted ?? priority.total - priority.excluded;
+  const usable = priority.weights?.[of] ?? priority[of];
+  return counted <= 0 ? 0 : Math.min(100, Math.floor((overprovisioning * usable) / counted));
 }
 
 /** Returns the percentage of the counted hosts that is healthy or degraded. */

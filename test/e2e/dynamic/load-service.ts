@@ -22,6 +22,7 @@ export interface ClusterLoad {
     readonly upstream_endpoint_stats?: readonly (Load & { readonly address: object })[];
   })[];
   readonly total_dropped_requests?: number;
+  readonly dropped_requests?: readonly { readonly category: string; readonly dropped_count: number }[];
   readonly load_report_interval: { readonly seconds?: number; readonly nanos?: number };
 }
 

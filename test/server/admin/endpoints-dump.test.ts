@@ -17,7 +17,7 @@ t.test('the endpoints of a cluster are created lazily, while they are printed', 
     edsServiceName: '',
     spec: { name: 'c' },
     hosts: directory.hosts,
-    membership: { snapshot: { overprovisioning: 140 } },
+    membership: { snapshot: { policy: { overprovisioning: 140 } } },
   } as unknown as PrimaryCluster;
   const dump = endpointsDump(new Map([['c', cluster]]));
   const [resource] = dump.lists!['static_endpoint_configs']!;

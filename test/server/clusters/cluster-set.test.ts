@@ -272,8 +272,8 @@ t.test('hosts of a stale assignment are not used', async (t) => {
   const message = { ...assignment('a', ['10.0.0.1'], { priority: 1 }), policy };
   clusters.sources.to('a').deliver({ resources: [resource(message)] });
   await clusters.turn();
-  const { hosts, overprovisioning } = clusters.published.at(-1)!.clusters[0]!;
-  t.same([[...hosts.priorities], overprovisioning], [[1], 200]);
+  const { hosts, policy: used } = clusters.published.at(-1)!.clusters[0]!;
+  t.same([[...hosts.priorities], used.overprovisioning], [[1], 200]);
   clusters.advance(4000);
   clusters.sources.to('a').deliver({ resources: [resource(message)] });
   clusters.advance(4000);

@@ -5,6 +5,7 @@ import { durationMs } from '../../../common/time/duration.js';
 import { ipAddress } from '../../../io/addresses/address.js';
 import type { ExtensionCatalog } from '../../catalog/extension.js';
 import { type DnsFields, discoveryType, dnsFields } from '../../fields/discovery.js';
+import { shareOf } from '../../fields/fractional-percent.js';
 import { HTTP_OPTIONS, httpOptions } from '../../fields/http-options.js';
 import type { Cluster, ClusterLoadAssignment, Endpoint, OutlierDetection, TcpKeepalive } from '../../generated/api.js';
 import { formatPath, type Path } from '../../text/path.js';
@@ -62,6 +63,7 @@ export function checkCluster(cluster: Cluster, path: Path, catalog: ExtensionCat
   const endpoints = endpointsOf(cluster.load_assignment, assignmentPath);
   for (const { endpoint, at } of endpoints) checkEndpoint(type, isTypeWrong, endpoint, at, problems);
   checkWeights(cluster.load_assignment, assignmentPath, problems);
+  checkDrops(cluster.load_assignment, assignmentPath, problems);
   if (type === 'STATIC') checkSource(cluster, endpoints, path, problems);
   checkRefreshRate(dns, dnsPath, problems);
   checkResolver(dns.resolver, [...dnsPath, 'typed_dns_resolver_config'], problems);
@@ -121,6 +123,7 @@ function checkSource(cluster: Cluster, endpoints: readonly EndpointAt[], path: P
 export function checkEndpoints(assignment: ClusterLoadAssignment, path: Path, problems: Problems): void {
   for (const { endpoint, at } of endpointsOf(assignment, path)) checkEndpoint('EDS', false, endpoint, at, problems);
   checkWeights(assignment, path, problems);
+  checkDrops(assignment, path, problems);
 }
 
 interface EndpointAt {
@@ -154,6 +157,15 @@ function checkWeights(assignment: ClusterLoadAssignment | undefined, path: Path,
       `the weights of all endpoints of a locality must not exceed ${MAX_WEIGHTS} together, found ${sum}`,
     );
   });
+}
+
+/** Reports what Envoy refuses in drop_overloads. */
+function checkDrops(assignment: ClusterLoadAssignment | undefined, path: Path, problems: Problems): void {
+  const [drop, ...others] = assignment?.policy?.drop_overloads ?? [];
+  const at = [...path, 'policy', 'drop_overloads'];
+  if (others.length > 0) problems.error(at, `drop_overloads may have one category only, found ${others.length + 1}`);
+  if (shareOf(drop?.drop_percentage) <= 1) return;
+  problems.error([...at, 0, 'drop_percentage'], 'more than all requests cannot be dropped', 'key');
 }
 
 /** Checks a cluster's own fields beyond the schema. */

@@ -49,8 +49,18 @@ function assignmentOf(cluster: PrimaryCluster): JsonObject {
   return any(ASSIGNMENT, {
     cluster_name: assignmentName(cluster),
     ...(hosts.length > 0 && { endpoints: localities(hosts) }),
-    policy: { overprovisioning_factor: cluster.membership.snapshot.overprovisioning },
+    policy: policyOf(cluster),
   });
+}
+
+/** Returns the policy in effect, with the share of dropped requests as it is limited. */
+function policyOf({ membership }: PrimaryCluster): object {
+  const { drop, overprovisioning } = membership.snapshot.policy;
+  const percentage = drop && { numerator: Math.round(drop.ratio * 1e6), denominator: 'MILLION' };
+  return {
+    ...(drop && { drop_overloads: [{ category: drop.category, drop_percentage: percentage }] }),
+    overprovisioning_factor: overprovisioning,
+  };
 }
 
 /** Returns envoy.config.endpoint.v3.LocalityLbEndpoints in order of priority. */

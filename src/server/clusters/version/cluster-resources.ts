@@ -153,6 +153,11 @@ export class ClusterResources {
     return this.#owner.words.read(this.block + ClusterWord.Waiting);
   }
 
+  /** The number of requests that all threads have dropped as the assignment demands, modulo 2^32. */
+  get droppedByPolicy(): number {
+    return this.#owner.words.read(this.block + ClusterWord.DroppedByPolicy) >>> 0;
+  }
+
   /** Returns how many of `kind` all threads hold. */
   held(kind: LimitKind, priority: Priority): number {
     return this.#owner.words.read(limitWord(this.block, kind, priority));

@@ -2,6 +2,7 @@
 
 import type { Random } from '../../../common/random.js';
 import type { Timers } from '../../../io/time/timing-wheel.js';
+import type { AssignmentPolicy } from '../../../upstream/assignment-policy.js';
 import type { DnsResolver } from '../../../upstream/dns/resolver.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import type { DynamicState } from '../../../xds/dynamic-state.js';
@@ -24,8 +25,8 @@ export interface HostDiscovery {
 export interface FoundHosts {
   /** In the order of the configuration. */
   readonly endpoints: readonly ResolvedEndpoint[];
-  /** overprovisioning_factor of their assignment, in percent. */
-  readonly overprovisioning: number;
+  /** Of their assignment. */
+  readonly policy: AssignmentPolicy;
 }
 
 /** The receiver of what a discovery finds. */

@@ -1,6 +1,7 @@
 // The hosts of a dynamic forward proxy: the names of a DNS cache that have an address.
 
 import { PacedRun } from '../../../io/time/paced-run.js';
+import type { AssignmentPolicy } from '../../../upstream/assignment-policy.js';
 import type { DiscoverySpec } from '../../../upstream/cluster-config.js';
 import type { DnsCacheUser } from '../../../upstream/dns/dns-cache.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
@@ -16,7 +17,7 @@ const NO_MEMORY = 'no_healthy_upstream';
 
 export class DnsCacheDiscovery implements HostDiscovery, DnsCacheUser {
   readonly #held: HeldDnsCache;
-  readonly #overprovisioning: number;
+  readonly #policy: AssignmentPolicy;
   readonly #resources: ClusterResources;
   readonly #listener: DiscoveryListener;
   readonly #refuse: DiscoveryContext['refuseHost'];
@@ -27,14 +28,14 @@ export class DnsCacheDiscovery implements HostDiscovery, DnsCacheUser {
   readonly #publication: PacedRun;
 
   constructor(
-    { overprovisioning }: DiscoverySpec,
+    { policy }: DiscoverySpec,
     held: HeldDnsCache,
     resources: ClusterResources,
     listener: DiscoveryListener,
     { now, refuseHost, timers }: Pick<DiscoveryContext, 'now' | 'refuseHost' | 'timers'>,
   ) {
     this.#held = held;
-    this.#overprovisioning = overprovisioning;
+    this.#policy = policy;
     this.#resources = resources;
     this.#listener = listener;
     this.#refuse = refuseHost;
@@ -90,7 +91,7 @@ export class DnsCacheDiscovery implements HostDiscovery, DnsCacheUser {
       endpoints.push({ address, key, statName: key, hostname: key, ...TRAITS });
       if (this.#awaited.delete(key)) answered.push(key);
     }
-    this.#listener.onHosts({ endpoints, overprovisioning: this.#overprovisioning });
+    this.#listener.onHosts({ endpoints, policy: this.#policy });
     for (const key of answered) if (this.#resources.directory.find(key) === undefined) this.#refuse(key, NO_MEMORY);
   }
 }

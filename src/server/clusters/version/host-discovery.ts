@@ -3,11 +3,11 @@
 import { nextTurn } from '../../../common/time/next-turn.js';
 import type { ClusterLoadAssignment } from '../../../config/generated/api.js';
 import { ClusterStats } from '../../../stats/layouts/cluster.js';
+import { assignmentPolicy } from '../../../upstream/assignment-policy.js';
 import {
   type DiscoverySpec,
   type EndpointSpec,
   endpointSpecs,
-  overprovisioningFactor,
   staticEndpoint,
 } from '../../../upstream/cluster-config.js';
 import { DnsCluster } from '../../../upstream/dns/dns-cluster.js';
@@ -39,10 +39,10 @@ export function hostDiscovery(
     : new DnsDiscovery(spec, resources, listener, context);
 }
 
-function staticDiscovery({ endpoints, overprovisioning }: DiscoverySpec, listener: DiscoveryListener): HostDiscovery {
+function staticDiscovery({ endpoints, policy }: DiscoverySpec, listener: DiscoveryListener): HostDiscovery {
   return {
     start() {
-      listener.onHosts({ endpoints: resolved(endpoints), overprovisioning });
+      listener.onHosts({ endpoints: resolved(endpoints), policy });
       listener.onLooked();
     },
     stop() {},
@@ -92,7 +92,7 @@ class DnsDiscovery implements HostDiscovery {
   }
 
   #report(endpoints: readonly ResolvedEndpoint[]): void {
-    this.#listener.onHosts({ endpoints, overprovisioning: this.#spec.overprovisioning });
+    this.#listener.onHosts({ endpoints, policy: this.#spec.policy });
   }
 }
 
@@ -139,7 +139,7 @@ class EdsDiscovery implements HostDiscovery, EndpointUser {
 
   assigned(assignment: ClusterLoadAssignment): void {
     const endpoints = resolved(endpointSpecs(assignment, this.#transports));
-    const hosts = { endpoints, overprovisioning: overprovisioningFactor(assignment) };
+    const hosts = { endpoints, policy: assignmentPolicy(assignment) };
     this.#discardPreparation();
     if (endpoints.length > MANY_ENDPOINTS) void this.#prepare(hosts);
     else this.#use(hosts);

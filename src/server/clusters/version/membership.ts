@@ -5,8 +5,10 @@ import { messageOf } from '../../../common/errors/errors.js';
 import { shownName } from '../../../common/text/shown.js';
 import type { Cluster } from '../../../config/generated/api.js';
 import { getLogger } from '../../../log/logger.js';
+import type { RuntimeInteger } from '../../../runtime/runtime.js';
 import { ClusterStats, HealthCheckStats } from '../../../stats/layouts/cluster.js';
 import type { Scope } from '../../../stats/thread-stats.js';
+import { DROP_LIMIT_KEY, isSamePolicy, limitDrop } from '../../../upstream/assignment-policy.js';
 import type { ClusterSpec, DiscoverySpec } from '../../../upstream/cluster-config.js';
 import type { ClusterSnapshot } from '../../../upstream/cluster-snapshot.js';
 import { healthCheckSpec } from '../../../upstream/health-checks/health-check-spec.js';
@@ -60,6 +62,7 @@ export class Membership implements DiscoveryListener {
   readonly #transports: TransportStats;
   readonly #observed = new ObservedHealth();
   #observation: NodeJS.Immediate | undefined;
+  readonly #dropLimit: RuntimeInteger;
   #found: FoundHosts;
   /** The hosts of discovery, and removed ones that are kept; undefined before the first. */
   #endpoints: readonly ResolvedEndpoint[] | undefined;
@@ -80,7 +83,8 @@ export class Membership implements DiscoveryListener {
     this.#countsWeights = discovery.type === 'EDS' || discovery.type === 'STRICT_DNS';
     this.#resources = resources.shared;
     this.#events = events;
-    this.#found = { endpoints: [], overprovisioning: discovery.overprovisioning };
+    this.#dropLimit = context.runtime.integer(DROP_LIMIT_KEY, 100);
+    this.#found = this.#limited({ endpoints: [], policy: discovery.policy });
     this.#transports = new TransportStats(config, resources);
     const checks = healthCheckSpec(config);
     if (checks !== undefined) {
@@ -127,13 +131,13 @@ export class Membership implements DiscoveryListener {
     this.#merge.stop();
   }
 
-  get snapshot(): Pick<ClusterSnapshot, 'hosts' | 'overprovisioning' | 'membershipVersion'> {
-    const { overprovisioning } = this.#found;
+  get snapshot(): Pick<ClusterSnapshot, 'hosts' | 'policy' | 'membershipVersion'> {
+    const { policy } = this.#found;
     const { directory } = this.#resources;
     const hosts = this.#needsHealthTimes
       ? { ...directory.data, healthySinceMs: directory.healthTimes() }
       : directory.data;
-    return { hosts, overprovisioning, membershipVersion: this.#version };
+    return { hosts, policy, membershipVersion: this.#version };
   }
 
   /**
@@ -157,10 +161,11 @@ export class Membership implements DiscoveryListener {
 
   onHosts(hosts: FoundHosts): boolean {
     const isFirst = this.#endpoints === undefined;
-    const isFactorChanged = hosts.overprovisioning !== this.#found.overprovisioning;
-    this.#found = hosts;
-    const hasChanged = this.#applyFound(isFactorChanged);
-    return this.#isActive ? hasChanged : isFirst || isFactorChanged;
+    const before = this.#found.policy;
+    this.#found = this.#limited(hosts);
+    const isPolicyChanged = !isSamePolicy(before, this.#found.policy);
+    const hasChanged = this.#applyFound(isPolicyChanged);
+    return this.#isActive ? hasChanged : isFirst || isPolicyChanged;
   }
 
   onUnusable({ length }: readonly ResolvedEndpoint[], error: unknown): void {
@@ -176,13 +181,18 @@ export class Membership implements DiscoveryListener {
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
+  /** As in Envoy, the limit applies as it is when the hosts arrive. */
+  #limited({ endpoints, policy }: FoundHosts): FoundHosts {
+    return { endpoints, policy: limitDrop(policy, this.#dropLimit.value) };
+  }
+
   /** Applies the hosts of discovery, and those kept by checks. Returns whether workers must be notified. */
-  #applyFound(isFactorChanged: boolean): boolean {
+  #applyFound(isPolicyChanged: boolean): boolean {
     const { endpoints } = this.#found;
     this.#endpoints = this.#checks === undefined ? endpoints : this.#checks.setHosts(endpoints);
     if (!this.#isActive) return false;
     const { added, removed, hasChanged } = this.#setHosts();
-    const needsUpdate = hasChanged || isFactorChanged;
+    const needsUpdate = hasChanged || isPolicyChanged;
     // Before it is initialized, the whole cluster is published later.
     if (needsUpdate && this.isInitialized) this.#merge.note(added + removed === 0 && !this.#hasLogicalHost);
     return needsUpdate;

@@ -5,6 +5,7 @@ import { addressText } from '../../../io/addresses/address.js';
 import { PacedRun } from '../../../io/time/paced-run.js';
 import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
 import { getLogger } from '../../../log/logger.js';
+import type { AssignmentPolicy } from '../../../upstream/assignment-policy.js';
 import type { DiscoverySpec } from '../../../upstream/cluster-config.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
@@ -24,7 +25,7 @@ const MAX_HOSTS = 8192;
 export class OriginalDstDiscovery implements HostDiscovery {
   readonly #name: string;
   readonly #cleanupMs: number;
-  readonly #overprovisioning: number;
+  readonly #policy: AssignmentPolicy;
   readonly #resources: ClusterResources;
   readonly #listener: DiscoveryListener;
   readonly #timers: Timers;
@@ -38,14 +39,14 @@ export class OriginalDstDiscovery implements HostDiscovery {
   #isFull = false;
 
   constructor(
-    { cleanupMs, name, overprovisioning }: DiscoverySpec,
+    { cleanupMs, name, policy }: DiscoverySpec,
     resources: ClusterResources,
     listener: DiscoveryListener,
     { now, refuseHost, timers }: Pick<DiscoveryContext, 'now' | 'refuseHost' | 'timers'>,
   ) {
     this.#name = name;
     this.#cleanupMs = cleanupMs;
-    this.#overprovisioning = overprovisioning;
+    this.#policy = policy;
     this.#resources = resources;
     this.#listener = listener;
     this.#timers = timers;
@@ -108,7 +109,7 @@ export class OriginalDstDiscovery implements HostDiscovery {
   /** Returns whether the hosts have changed. */
   #publish(): boolean {
     const endpoints = Array.from(this.#hosts.values(), ({ endpoint }) => endpoint);
-    return this.#listener.onHosts({ endpoints, overprovisioning: this.#overprovisioning });
+    return this.#listener.onHosts({ endpoints, policy: this.#policy });
   }
 
   /** Removes hosts that have no connection and had no request since the last time. */

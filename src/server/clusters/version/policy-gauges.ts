@@ -2,6 +2,7 @@
 
 import type { Runtime, RuntimeInteger } from '../../../runtime/runtime.js';
 import type { Scope } from '../../../stats/thread-stats.js';
+import type { AssignmentPolicy } from '../../../upstream/assignment-policy.js';
 import type { ClusterSpec } from '../../../upstream/cluster-config.js';
 import type { HostSetData } from '../../../upstream/hosts/host-set.js';
 import type { Locality } from '../../../upstream/hosts/locality.js';
@@ -20,7 +21,7 @@ export class PolicyGauges {
   readonly #scope: Scope;
   /** The inputs of the last computation. */
   #hosts: HostSetData | undefined;
-  #overprovisioning = 0;
+  #policy: AssignmentPolicy | undefined;
   #panicPercent = 0;
 
   /**
@@ -40,17 +41,17 @@ export class PolicyGauges {
     this.#scope = resources.addScope(gauges.prefix, gauges.layout);
   }
 
-  update(hosts: HostSetData, overprovisioning: number): void {
+  update(hosts: HostSetData, policy: AssignmentPolicy): void {
     const panicPercent = Math.min(100, this.#panicThreshold.value);
-    if (hosts === this.#hosts && overprovisioning === this.#overprovisioning && panicPercent === this.#panicPercent) {
+    if (hosts === this.#hosts && policy === this.#policy && panicPercent === this.#panicPercent) {
       return;
     }
     this.#hosts = hosts;
-    this.#overprovisioning = overprovisioning;
+    this.#policy = policy;
     this.#panicPercent = panicPercent;
     const { health, loadBalancer } = this.#spec;
-    const priorities = hostsByPriority(hosts);
-    const first = healthParts(priorities, { ...health, overprovisioning }, panicPercent)[0]!;
+    const priorities = hostsByPriority(hosts, policy.weighsHealth);
+    const first = healthParts(priorities, { ...health, ...policy }, panicPercent)[0]!;
     const list = hashedHosts(hosts, first, priorities[first.priority], loadBalancer, this.#locality);
     this.#gauges.measure(loadBalancer.settings, list, this.#scope);
   }

@@ -8,6 +8,7 @@ import { ClusterStats } from '../../../stats/layouts/cluster.js';
 import { DnsCacheStats } from '../../../stats/layouts/dns-cache.js';
 import type { ScopeRef } from '../../../stats/thread-stats.js';
 import type { TlsContexts } from '../../../tls/tls-contexts.js';
+import type { OverloadDrop } from '../../../upstream/assignment-policy.js';
 import { type ClusterSpec, clusterSpec, discoverySpec } from '../../../upstream/cluster-config.js';
 import type { ClusterSnapshot } from '../../../upstream/cluster-snapshot.js';
 import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
@@ -149,6 +150,16 @@ export class PrimaryCluster {
     return this.#resources.shared.directory.hosts;
   }
 
+  /** The share of its requests that is dropped, as its assignment demands. */
+  get drop(): OverloadDrop | undefined {
+    return this.membership.snapshot.policy.drop;
+  }
+
+  /** The number of requests that were dropped for it so far. */
+  get droppedByPolicy(): number {
+    return this.#resources.shared.droppedByPolicy;
+  }
+
   /** The scope of the cluster's stats. */
   get scope(): ScopeRef {
     return this.#resources.shared.scope;
@@ -194,7 +205,7 @@ export class PrimaryCluster {
     this.breakers.updateGauges();
     this.#updateWaiting();
     if (this.#policyGauges === undefined) return;
-    const { hosts, overprovisioning } = this.membership.snapshot;
-    this.#policyGauges.update(hosts, overprovisioning);
+    const { hosts, policy } = this.membership.snapshot;
+    this.#policyGauges.update(hosts, policy);
   }
 }

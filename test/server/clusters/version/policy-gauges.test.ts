@@ -8,6 +8,7 @@ import { Runtime } from '../../../../src/runtime/runtime.js';
 import { PolicyGauges } from '../../../../src/server/clusters/version/policy-gauges.js';
 import { ResourcePool } from '../../../../src/server/clusters/version/resource-pool.js';
 import { StatsStore } from '../../../../src/stats/store.js';
+import { DEFAULT_ASSIGNMENT_POLICY as POLICY } from '../../../../src/upstream/assignment-policy.js';
 import { HealthFlag } from '../../../../src/upstream/hosts/health-flags.js';
 import { setValues } from '../../../runtime/values.js';
 import { Clusters, staticCluster } from '../clusters.js';
@@ -33,14 +34,14 @@ t.test('ring gauges: the size, and the entries of hosts by weight', async (t) =>
   const { failing, gauges, hosts, resources, runtime, value } = gaugesOf(ring);
   const shown = () =>
     ['size', 'min_hashes_per_host', 'max_hashes_per_host'].map((name) => value(`ring_hash_lb.${name}`));
-  gauges.update(hosts, 140);
+  gauges.update(hosts, POLICY);
   t.same(shown(), [8, 2, 6]);
-  gauges.update(failing, 140);
+  gauges.update(failing, POLICY);
   t.same(shown(), [8, 8, 8], 'a failing host has none');
   setValues(runtime, { 'upstream.healthy_panic_threshold': '60' });
-  gauges.update(failing, 140);
+  gauges.update(failing, POLICY);
   t.same(shown(), [8, 2, 6], 'but has some in panic');
-  gauges.update(failing, 200);
+  gauges.update(failing, { ...POLICY, overprovisioning: 200 });
   t.same(shown(), [8, 8, 8], 'half of the hosts carry the load: no panic');
   resources.release();
   t.same(shown(), [undefined, undefined, undefined]);
@@ -48,9 +49,9 @@ t.test('ring gauges: the size, and the entries of hosts by weight', async (t) =>
 
 t.test('table gauges: the entries of hosts by weight', async (t) => {
   const { gauges, hosts, value } = gaugesOf({ lb_policy: 'MAGLEV', maglev_lb_config: { table_size: '7' } });
-  gauges.update(hosts, 140);
+  gauges.update(hosts, POLICY);
   t.same([value('maglev_lb.min_entries_per_host'), value('maglev_lb.max_entries_per_host')], [2, 5]);
-  gauges.update({ ...hosts, priorities: new Uint8Array(), healthFlags: new Int32Array() }, 140);
+  gauges.update({ ...hosts, priorities: new Uint8Array(), healthFlags: new Int32Array() }, POLICY);
   t.same([value('maglev_lb.min_entries_per_host'), value('maglev_lb.max_entries_per_host')], [0, 0], 'without hosts');
 });
 

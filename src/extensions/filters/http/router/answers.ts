@@ -26,6 +26,22 @@ export const MAINTENANCE: Answer = {
   flags: ResponseFlag.UpstreamOverflow,
 };
 
+/** For drop_overloads of the load assignment. */
+export const DROPPED: Answer = {
+  status: 503,
+  body: 'drop overload',
+  details: 'drop_overload',
+  flags: ResponseFlag.DropOverload,
+};
+
+/** For drop_overloads of 100 %. */
+export const ALL_DROPPED: Answer = {
+  status: 503,
+  body: 'unconditional drop overload',
+  details: 'unconditional_drop_overload',
+  flags: ResponseFlag.UnconditionalDropOverload,
+};
+
 export const NO_HEALTHY_HOST: Answer = {
   status: 503,
   body: 'no healthy upstream',

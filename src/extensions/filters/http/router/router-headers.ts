@@ -8,6 +8,8 @@ const SERVICE_TIME = headerKey('x-envoy-upstream-service-time');
 const EXPECTED_TIMEOUT = headerKey('x-envoy-expected-rq-timeout-ms');
 const ATTEMPT_COUNT = headerKey('x-envoy-attempt-count');
 const OVERLOADED = headerKey('x-envoy-overloaded');
+const DROPPED = headerKey('x-envoy-drop-overload');
+const ALL_DROPPED = headerKey('x-envoy-unconditional-drop-overload');
 
 /** Sets the time from the end of the request to the response, all tries included, in whole ms. */
 export function setServiceTime(headers: HeaderBlock, milliseconds: number): void {
@@ -31,6 +33,16 @@ export function setAttemptCount(headers: HeaderBlock, attempt: number): void {
 /** Marks the answer to a request that a circuit breaker refused: the client should back off. */
 export function setOverloaded(headers: HeaderBlock): void {
   headers.set(OVERLOADED, 'true');
+}
+
+/** Marks the answer to a request that was dropped as the load assignment demands. */
+export function setDropped(headers: HeaderBlock): void {
+  headers.set(DROPPED, 'true');
+}
+
+/** The same where the load assignment demands to drop all requests. */
+export function setAllDropped(headers: HeaderBlock): void {
+  headers.set(ALL_DROPPED, 'true');
 }
 
 /** Cached lines of one field with an integer value: few values are frequent. */

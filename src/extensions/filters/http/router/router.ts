@@ -42,6 +42,8 @@ import { HostWait } from '../../../../upstream/requested-hosts/host-wait.js';
 import type { HostWaiter } from '../../../../upstream/requested-hosts/requested-hosts.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import {
+  ALL_DROPPED,
+  DROPPED,
   MAINTENANCE,
   maxDurationReached,
   NO_HEALTHY_HOST,
@@ -58,7 +60,14 @@ import { RequestHash } from './request-hash.js';
 import { expectedTimeoutMs, NO_TIMEOUTS, type RequestTimeouts, setTimeouts } from './request-timeouts.js';
 import { ResponseCounts } from './response-counts.js';
 import { Retries } from './retries.js';
-import { setAttemptCount, setExpectedTimeout, setOverloaded, setServiceTime } from './router-headers.js';
+import {
+  setAllDropped,
+  setAttemptCount,
+  setDropped,
+  setExpectedTimeout,
+  setOverloaded,
+  setServiceTime,
+} from './router-headers.js';
 import type { RouterOptions } from './router-options.js';
 import { Tries } from './tries.js';
 import { recordBudget } from './try-measurement.js';
@@ -143,6 +152,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     this.#counts.begin(route, headers);
     this.#retries.counts = this.#counts.ofRoute;
     if (cluster.maintenance.isHit(this.#thread.random)) return this.#refuseForMaintenance();
+    if (cluster.dropRatio > 0 && cluster.dropsRequest()) return this.#refuseAsDropped(cluster.dropRatio === 1);
     this.#forward(headers, endStream);
   }
 
@@ -496,7 +506,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
       this.#stream.info.responseFlags |= answer.flags;
       return this.#resetResponse(answer.details, false);
     }
-    this.#answer(answer, false, isCounted);
+    this.#answer(answer, undefined, isCounted);
   }
 
   // ── Tries ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -618,7 +628,8 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (logger.isDebug) this.#log(`no response: ${failure.reason}`);
     if (this.#isRetried(current, failure.retry)) return this.#backOff();
     const answer = noResponse(failure, this.#tries.attempts > 1);
-    if (!this.#hasOther(current)) return this.#answer(answer, failure.retry === RetryReset.Overflow);
+    if (!this.#hasOther(current))
+      return this.#answer(answer, failure.retry === RetryReset.Overflow ? setOverloaded : undefined);
     this.#counts.answered(this.#cluster, answer.status, current.host);
     this.#awaitOthers(current);
   }
@@ -683,7 +694,14 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     this.#tries.reset(NO_TIMEOUTS, 0);
     info.upstreamCluster = cluster.spec;
     cluster.stats.increment(ClusterStats.at.upstream_rq_maintenance_mode);
-    this.#answer(MAINTENANCE, true);
+    this.#answer(MAINTENANCE, setOverloaded);
+  }
+
+  /** Answers for drop_overloads of the load assignment. The request is still unchanged. */
+  #refuseAsDropped(isEach: boolean): void {
+    this.#tries.reset(NO_TIMEOUTS, 0);
+    this.#stream.info.upstreamCluster = this.#cluster.spec;
+    this.#answer(isEach ? ALL_DROPPED : DROPPED, isEach ? setAllDropped : setDropped);
   }
 
   /** Called when no host is available, for the first try or a retry. */
@@ -695,14 +713,14 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   /**
    * Answers instead of a host. The answer counts as a response of the cluster, and of the host of the last try if there was one.
    */
-  #answer({ status, body, details, flags }: LocalReply, isOverload = false, isCounted = true): void {
+  #answer({ status, body, details, flags }: LocalReply, mark?: (headers: HeaderBlock) => void, isCounted = true): void {
     this.#stream.sendLocalReply({
       status,
       body,
       details,
       flags,
       editHeaders: (headers) => {
-        if (isOverload && !this.#options.suppressEnvoyHeaders) setOverloaded(headers);
+        if (!this.#options.suppressEnvoyHeaders) mark?.(headers);
         if (isCounted) this.#counts.answered(this.#cluster, status, this.#tries.current.host);
         const { attemptCount } = this.#stream.info;
         if (attemptCount > 0 && this.#route.includesAttemptCountInResponse) setAttemptCount(headers, attemptCount);
