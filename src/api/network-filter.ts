@@ -34,7 +34,7 @@ export interface ConnectionContext<C = unknown> extends StreamContext {
   readonly config: C;
   /** Makes the TCP proxy use this cluster instead of its own. Throws once the connection has been passed on: see onConnection(). */
   setCluster(name: string): void;
-  /** Closes the connection. `details` is %CONNECTION_TERMINATION_DETAILS% in access logs. */
+  /** Closes the connection. `details` is %CONNECTION_TERMINATION_DETAILS% in access logs, not `details` of their entries. */
   close(details?: string): void;
 }
 

@@ -125,7 +125,7 @@ export interface BatonTest {
   readonly runtime?: Readonly<Record<string, unknown>>;
   /** Merged into the bootstrap, or a complete bootstrap if it has static_resources: all else of this object is ignored then. */
   readonly bootstrap?: Readonly<Record<string, unknown>>;
-  /** Further arguments of the command line. */
+  /** Further arguments of the command line. `-c`, `--admin-address-path`, `--disable-hot-restart` and `--concurrency 1` are set. */
   readonly args?: readonly string[];
 }
 

@@ -7,6 +7,7 @@ import { fileIdentity } from '../common/files/file-watch.js';
 import { programFile } from '../common/package/package-root.js';
 import { print, printed } from '../common/process/print.js';
 import type { SignalName, Signals } from '../common/process/signals.js';
+import type { LocatedScript } from '../config/fields/scripts.js';
 import type { Bootstrap } from '../config/generated/api.js';
 import type { LoadResult } from '../config/load/load.js';
 import { loadInThread } from '../config/load/load-in-thread.js';
@@ -220,16 +221,20 @@ async function load(options: Options, input: Promise<string> | undefined, signal
   }
   const loaded = await loadInThread(CONFIG_THREAD, loadOptions(options, text), signal);
   if (!loaded.ok) return { ...loaded, scripts: [] };
-  const scripts = await scriptsOf(loaded.bootstrap);
-  const errors = scripts.flatMap(({ mistakes }) => mistakes.map((mistake) => problemOf('', mistake)));
+  const { scriptPlaces: places } = loaded;
+  const scripts = await scriptsOf(loaded.bootstrap, places.uses);
+  const placesOfUses = new Map(places.uses.map(({ place }) => [place.path, place]));
+  const errors = scripts.flatMap(({ mistakes, name }) =>
+    mistakes.map(({ message, path }) => ({ ...(placesOfUses.get(path) ?? places.modules.get(name)!), message })),
+  );
   if (errors.length > 0) return { ok: false, errors, warnings: loaded.warnings, scripts };
   const { serviceCluster, serviceNode, serviceZone } = options;
   const node = overrideNode(loaded.bootstrap.node, { serviceCluster, serviceNode, serviceZone });
   return { ...loaded, bootstrap: { ...loaded.bootstrap, node }, scripts };
 }
 
-async function scriptsOf(bootstrap: Bootstrap): Promise<readonly ReadScript[]> {
+async function scriptsOf(bootstrap: Bootstrap, uses: readonly LocatedScript[]): Promise<readonly ReadScript[]> {
   if (bootstrap.bootstrap_extensions === undefined) return [];
   const { loadScripts } = await import('../server/scripts/load-scripts.js');
-  return loadScripts(bootstrap);
+  return loadScripts(bootstrap, uses);
 }

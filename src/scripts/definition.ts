@@ -21,20 +21,19 @@ const NAMES: { readonly [K in ScriptKind]: { readonly maker: string; readonly ho
 /** The property that defineHttpFilter() and the like set. */
 const KIND = Symbol.for('baton.kind');
 
-/** Returns the definition that a module exports as its default. Throws a TypeError that says what is wrong with it. */
+/** Returns the definition that a module exports as its default. Throws an Error that says what is wrong with it. */
 export function definitionOf<K extends ScriptKind>(
   exports: Readonly<Record<string, unknown>>,
   kind?: K,
 ): Definitions[K] {
   const definition = exports['default'];
-  if (definition === undefined) throw new TypeError('it has no default export: export default defineHttpFilter({ … })');
+  if (definition === undefined) throw new Error('it has no default export: export default defineHttpFilter({ … })');
   const own = kindOf(definition);
   if (own === undefined)
-    throw new TypeError(
+    throw new Error(
       'its default export is not made with defineHttpFilter() or the like: export default defineHttpFilter({ … })',
     );
-  if (kind !== undefined && own !== kind)
-    throw new TypeError(`it defines ${withArticle(own)}, not ${withArticle(kind)}`);
+  if (kind !== undefined && own !== kind) throw new Error(`it defines ${withArticle(own)}, not ${withArticle(kind)}`);
   checkNames(definition as object, own);
   return definition as Definitions[K];
 }
@@ -56,11 +55,11 @@ function checkNames(definition: object, kind: ScriptKind): void {
     if (!known.includes(name)) {
       const similar = nearest(name, known);
       const hint = similar === undefined ? `; there are ${known.join(', ')}` : `; did you mean '${similar}'?`;
-      throw new TypeError(`${maker}() does not know '${name}'${hint}`);
+      throw new Error(`${maker}() does not know '${name}'${hint}`);
     }
     if (name !== 'config' && value !== undefined && typeof value !== 'function')
-      throw new TypeError(`${name} must be a function`);
+      throw new Error(`${name} must be a function`);
   }
   if (!hooks.some((hook) => hook in definition && (definition as Record<string, unknown>)[hook] !== undefined))
-    throw new TypeError(`it has none of the hooks ${hooks.join(', ')}`);
+    throw new Error(`it has none of the hooks ${hooks.join(', ')}`);
 }

@@ -34,7 +34,7 @@ export interface ScriptUse {
   readonly kind: ScriptKind;
   /** Undefined: there is none. */
   readonly config: unknown;
-  /** The path of the place, for messages. */
+  /** The path of the configuration, or what else describes it, for messages. */
   readonly path: string;
 }
 

@@ -30,5 +30,10 @@ export async function readScripts(task: ScriptTask): Promise<readonly ReadScript
 }
 
 function refusal(name: string, why: string): ReadScript {
-  return { name, image: undefined, mistakes: [`the script '${name}' cannot be used: ${why}`], identities: {} };
+  return {
+    name,
+    image: undefined,
+    mistakes: [{ path: '', message: `the script '${name}' cannot be used: ${why}` }],
+    identities: {},
+  };
 }

@@ -84,11 +84,23 @@ function notRegistered(name: string, url: string): string {
   return `Didn't find a registered implementation for '${name}' with type URL: '${url}'`;
 }
 
-/** Suggests a similar name. Only the last parts of dotted names are compared, since many names share the others. */
+/**
+ * Suggests a similar name. Only the last parts of dotted names are compared, since many names share the others, which decide between names
+ * with the same last part.
+ */
 function suggestionFor(name: string, known: readonly string[]): string {
-  const byLast = new Map(known.map((candidate) => [lastPart(candidate), candidate]));
-  const found = nearest(lastPart(name), byLast.keys());
-  return found === undefined ? '' : suggestion(byLast.get(found)!);
+  const last = nearest(lastPart(name), known.map(lastPart));
+  if (last === undefined) return '';
+  const [found] = known
+    .filter((candidate) => lastPart(candidate) === last)
+    .sort((one, other) => commonStart(other, name) - commonStart(one, name));
+  return suggestion(found!);
+}
+
+function commonStart(one: string, other: string): number {
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length++;
+  return length;
 }
 
 function lastPart(name: string): string {

@@ -4,7 +4,8 @@ import { resolve } from 'node:path';
 import type { Any, Bootstrap } from '../generated/api.js';
 import { unpack } from '../schema/any.js';
 import { FILTER_CONFIG } from '../schema/message-name.js';
-import { formatPath, type Path, type PathPart } from '../text/path.js';
+import type { Path, PathPart } from '../text/path.js';
+import type { Problem } from '../text/problem.js';
 
 const SCRIPTS = 'baton.scripts.v1.Scripts';
 /** The messages that name a module, with the kind that it must define. */
@@ -24,6 +25,8 @@ export interface RegisteredScript {
   readonly filename: string | undefined;
   readonly packageName: string | undefined;
   readonly isWatched: boolean;
+  /** From the top of the bootstrap. */
+  readonly path: Path;
 }
 
 /** A filter or a logger that names a module, or a route with a configuration of its own for such a filter. */
@@ -35,23 +38,34 @@ export interface NamedScript {
   readonly isOfRoute: boolean;
 }
 
+/** A place in the texts of a bootstrap that gives a configuration to a module. */
+export interface LocatedScript extends NamedScript {
+  /** The problem of a configuration that the module refuses, without its message. */
+  readonly place: Problem;
+}
+
 /** Modules by the names of the filters that have them. */
 type Filters = ReadonlyMap<string, string>;
 
 /** Returns the modules in the order in which they are registered. */
 export function registeredScripts(bootstrap: Bootstrap): RegisteredScript[] {
-  return scriptMessages(bootstrap).flatMap(({ modules = {} }) =>
+  return scriptMessages(bootstrap).flatMap(({ modules, path }) =>
     Object.entries(modules).map(([name, module]) => ({
       name,
       filename: module?.filename ? resolve(module.filename) : undefined,
       packageName: module?.package || undefined,
       isWatched: module?.watch ?? false,
+      path: [...path, name],
     })),
   );
 }
 
 function scriptMessages({ bootstrap_extensions: extensions = [] }: Bootstrap) {
-  return extensions.flatMap((extension) => unpack(extension?.typed_config, SCRIPTS) ?? []);
+  return extensions.flatMap((extension, index) => {
+    const message = unpack(extension?.typed_config, SCRIPTS);
+    const path: Path = ['bootstrap_extensions', index, 'typed_config', 'modules'];
+    return message === undefined ? [] : { modules: message.modules ?? {}, path };
+  });
 }
 
 /** Returns all places in a part of a configuration, which stands at `path`. */
@@ -112,9 +126,4 @@ function scriptOf(value: unknown): Pick<NamedScript, 'module' | 'kind' | 'config
 function anyOf(value: unknown): Any | undefined {
   const hasType = typeof (value as { readonly '@type'?: unknown } | null | undefined)?.['@type'] === 'string';
   return hasType ? (value as Any) : undefined;
-}
-
-/** Returns where a place is, for messages. */
-export function placeOf({ path }: NamedScript): string {
-  return formatPath(path);
 }

@@ -5,6 +5,7 @@ import type { ExtensionCatalog } from '../catalog/extension.js';
 import { Checker, runCheck } from '../check.js';
 import { checkBootstrap } from '../checks/index.js';
 import { FeatureUse, featureKeys } from '../feature-use.js';
+import { type LocatedScript, namedScripts, registeredScripts } from '../fields/scripts.js';
 import { type FileSourceResult, readFileSource } from '../forms/file-source.js';
 import type { Bootstrap } from '../generated/api.js';
 import { implementedBy } from '../implemented/index.js';
@@ -33,6 +34,13 @@ export interface LoadCounts {
   readonly leftOutFilters: number;
 }
 
+/** Where the texts register modules, and give configurations to them. The problems have no messages. */
+export interface ScriptPlaces {
+  /** By name. */
+  readonly modules: ReadonlyMap<string, Problem>;
+  readonly uses: readonly LocatedScript[];
+}
+
 export type LoadResult =
   | {
       readonly ok: true;
@@ -40,6 +48,7 @@ export type LoadResult =
       readonly bootstrap: Bootstrap;
       readonly warnings: readonly Problem[];
       readonly counts: LoadCounts;
+      readonly scriptPlaces: ScriptPlaces;
       /** Values to hide when the bootstrap is shown. */
       readonly sensitive: readonly SensitiveValue[];
     }
@@ -99,7 +108,21 @@ function finish(problems: Problems, bootstrap: Message, counts: LoadCounts): Loa
   const { warnings } = problems;
   if (problems.errorCount > 0) return refused(problems);
   const sensitive = sensitiveValues(loadSchema(), BOOTSTRAP, bootstrap);
-  return { ok: true, bootstrap: bootstrap as Bootstrap, warnings: warnings.sort(inOrder), counts, sensitive };
+  const scriptPlaces = scriptPlacesOf(bootstrap as Bootstrap, problems);
+  return {
+    ok: true,
+    bootstrap: bootstrap as Bootstrap,
+    warnings: warnings.sort(inOrder),
+    counts,
+    scriptPlaces,
+    sensitive,
+  };
+}
+
+function scriptPlacesOf(bootstrap: Bootstrap, problems: Problems): ScriptPlaces {
+  const modules = new Map(registeredScripts(bootstrap).map(({ name, path }) => [name, problems.placeOf(path)]));
+  const named = modules.size === 0 ? [] : namedScripts(bootstrap.static_resources, ['static_resources']);
+  return { modules, uses: named.map((use) => ({ ...use, place: problems.placeOf([...use.path, 'config']) })) };
 }
 
 function refused({ errors, warnings, errorCount }: Problems): Extract<LoadResult, { readonly ok: false }> {

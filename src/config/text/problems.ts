@@ -109,6 +109,11 @@ export class Problems {
     }
   }
 
+  /** Returns a problem of a value that is found later, without its message. */
+  placeOf(path: Path): Problem {
+    return this.#problem(path, '', 'value');
+  }
+
   #problem(path: Path, message: LazyMessage, aspect: Aspect): Problem {
     const found = locate(this.#sources, path, aspect);
     const shown = this.#withoutSecrets(path, typeof message === 'string' ? message : message(), aspect);

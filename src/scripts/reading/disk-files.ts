@@ -29,6 +29,7 @@ export class DiskFiles implements SourceFiles {
 function readSource(path: string): SourceFile {
   const ending = /\.(?:m?ts|m?js|json)$/.exec(path)?.[0];
   if (ending === undefined) throw new Error(`${path}: a module ends with .ts, .mts, .js, .mjs or .json`);
+  if (!existsSync(path)) throw new Error(`there is no file ${path}`);
   checkTrust(path);
   const text = readFileSync(path, 'utf8');
   if (ending === '.json') return { text, isJson: true };

@@ -2,18 +2,19 @@
 
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { messageOf } from '../../common/errors/errors.js';
 import { configMistake } from '../config-value.js';
 import { definitionOf } from '../definition.js';
-import { type ScriptImage, type ScriptSource, type ScriptUse, SOURCE_OF_PACKAGE } from '../image.js';
+import { type ScriptImage, type ScriptKind, type ScriptSource, type ScriptUse, SOURCE_OF_PACKAGE } from '../image.js';
 import { evaluateScript } from '../linking/script-linker.js';
 import { scriptErrorText } from '../script-error.js';
 import { DiskFiles } from './disk-files.js';
-import type { ReadScript } from './task.js';
+import type { ReadScript, ScriptMistake } from './task.js';
 
 export async function readScript(source: ScriptSource, uses: readonly ScriptUse[]): Promise<ReadScript> {
   const files = new DiskFiles();
   const { name } = source;
-  const done = (image: ScriptImage | undefined, mistakes: readonly string[]): ReadScript => ({
+  const done = (image: ScriptImage | undefined, mistakes: readonly ScriptMistake[]): ReadScript => ({
     name,
     image,
     mistakes,
@@ -23,17 +24,30 @@ export async function readScript(source: ScriptSource, uses: readonly ScriptUse[
     const entry = entryOf(source, files);
     const exports = await evaluateScript(entry, files);
     const definition = definitionOf(exports);
-    const mistakes: string[] = [];
+    const mistakes: ScriptMistake[] = [];
     for (const { config, kind, path } of uses) {
-      definitionOf(exports, kind);
-      const mistake = configMistake(definition.config, config);
-      if (mistake !== undefined) mistakes.push(`${path}.config: the script '${name}' refuses it: ${mistake}`);
+      const mistake = kindMistake(exports, kind) ?? refusal(definition.config, config);
+      if (mistake !== undefined) mistakes.push({ path, message: `the script '${name}' ${mistake}` });
     }
     return done({ name, entry, files: { ...files.sources } }, mistakes);
   } catch (error) {
     const text = scriptErrorText(error, (url) => Object.hasOwn(files.sources, url));
-    return done(undefined, [`the script '${name}' cannot be used: ${text}`]);
+    return done(undefined, [{ path: '', message: `the script '${name}' cannot be used: ${text}` }]);
   }
+}
+
+function kindMistake(exports: Readonly<Record<string, unknown>>, kind: ScriptKind): string | undefined {
+  try {
+    definitionOf(exports, kind);
+    return undefined;
+  } catch (error) {
+    return `cannot be used here: ${messageOf(error)}`;
+  }
+}
+
+function refusal(validator: unknown, config: unknown): string | undefined {
+  const mistake = configMistake(validator, config);
+  return mistake && `refuses it: ${mistake}`;
 }
 
 /** Returns the URL of the entry. That of a package is a file that exists only here. */

@@ -8,12 +8,19 @@ export interface ScriptTask {
   readonly uses: readonly ScriptUse[];
 }
 
+/** A reason why a module, or one of its configurations, cannot be used. */
+export interface ScriptMistake {
+  /** ScriptUse.path of the configuration; '': the module is at fault. */
+  readonly path: string;
+  readonly message: string;
+}
+
 export interface ReadScript {
   readonly name: string;
   /** Undefined: the module cannot be used. */
   readonly image: ScriptImage | undefined;
-  /** What is wrong, one line each; empty: nothing. */
-  readonly mistakes: readonly string[];
+  /** Empty: it can be used. */
+  readonly mistakes: readonly ScriptMistake[];
   /** Identities of the files that were read, or would have been, by path (see fileIdentity()). */
   readonly identities: Readonly<Record<string, string>>;
 }

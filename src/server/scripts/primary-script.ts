@@ -49,7 +49,8 @@ export class PrimaryScript {
   }
 
   use(kind: ScriptKind, config: unknown): PrimaryPart {
-    const use: ScriptUse = { module: this.#source.name, kind, config, path: 'a filter' };
+    const path = `the config of ${kind === 'network filter' ? 'a' : 'an'} ${kind}`;
+    const use: ScriptUse = { module: this.#source.name, kind, config, path };
     this.#uses.add(use);
     return { close: () => this.#uses.delete(use) };
   }
@@ -100,7 +101,8 @@ export class PrimaryScript {
     // A file that is missing or wrong now may be one that the version in use does not have.
     const known = Object.fromEntries([...this.#watches.keys()].map((path) => [path, '']));
     this.#watch(image === undefined ? { ...known, ...identities } : identities);
-    if (image === undefined || mistakes.length > 0) return this.#refuse(mistakes);
+    if (image === undefined || mistakes.length > 0)
+      return this.#refuse(mistakes.map(({ message, path }) => (path === '' ? message : `${path}: ${message}`)));
     if (generation >= MAX_GENERATIONS) {
       return this.#refuse([
         `it has been loaded ${generation} times, and each version needs memory: restart the server`,

@@ -21,7 +21,8 @@ const CASES: readonly {
   {
     what: 'a missing file',
     module: { filename: '/nowhere/filter.ts' },
-    error: /script 'filter' cannot be used: .*\/nowhere\/filter\.ts/,
+    error:
+      /:\d+:\d+: bootstrap_extensions\[0\]\.typed_config\.modules\.filter: the script 'filter' cannot be used: there is no file .*\/nowhere\/filter\.ts/,
   },
   { what: 'a syntax error', source: 'export default {\n  a: [1,,}\n', error: /filter\.ts:2:10: / },
   { what: 'an enum', source: 'enum A { B }', error: /filter\.ts:1:1: TypeScript enum is not supported/ },
@@ -51,12 +52,14 @@ const CASES: readonly {
       'onRequest',
       "config: { '~standard': { version: 1, vendor: 'own', validate: () => ({ issues: [{ message: 'too short', path: ['key'] }] }) } }, onRequest",
     ),
-    error: /http_filters\[0\]\.typed_config\.config: the script 'filter' refuses it: key: too short/,
+    error:
+      /:\d+:\d+: static_resources\..*http_filters\[0\]\.typed_config\.config: the script 'filter' refuses it: key: too short/,
   },
   {
     what: 'a module of another kind',
     source: `import { defineAccessLogger } from 'baton'; export default defineAccessLogger({ onLog() {} });`,
-    error: 'it defines an access logger, not an http filter',
+    error:
+      /http_filters\[0\]\.typed_config\.config: the script 'filter' cannot be used here: it defines an access logger, not an http filter/,
   },
   {
     what: 'a hook of another kind',
