@@ -78,7 +78,7 @@ class FilterStateOperator implements Operator {
 
   write(info: StreamInfo, out: LogBuffer): boolean {
     const object = this.#object(info);
-    if (object === undefined) return false;
+    if (object === undefined || (this.#isPlain && !hasText(object))) return false;
     const start = out.length;
     if (this.#isPlain) out.latin1Text(object.text);
     else writeTyped(object, out);
@@ -89,7 +89,7 @@ class FilterStateOperator implements Operator {
   /** As in Envoy, only the plain form is truncated. */
   writeJson(info: StreamInfo, out: LogBuffer): boolean {
     const object = this.#object(info);
-    if (object === undefined) return false;
+    if (object === undefined || (this.#isPlain && !hasText(object))) return false;
     if (this.#isPlain) writeQuoted(object.text, out, this.#maxBytes);
     else writeTyped(object, out);
     return true;
@@ -98,6 +98,11 @@ class FilterStateOperator implements Operator {
   #object(info: StreamInfo): FilterStateObject | undefined {
     return objectOf(info, this.#key, this.#isUpstream);
   }
+}
+
+/** As in Envoy, an object that is a message has no text. */
+function hasText({ json, text }: FilterStateObject): boolean {
+  return text !== '' || json === undefined;
 }
 
 function writeTyped({ json, text }: FilterStateObject, out: LogBuffer): void {

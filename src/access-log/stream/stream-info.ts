@@ -146,7 +146,15 @@ export class StreamInfo {
   isOverrideStrict = false;
 
   /** The record that caused this: one of the API's AccessLogType. */
-  accessLogType: 'NotSet' | 'DownstreamEnd' | 'TcpConnectionEnd' | 'UdpSessionEnd' | 'UdpPeriodic' = 'NotSet';
+  accessLogType:
+    | 'NotSet'
+    | 'DownstreamEnd'
+    | 'TcpConnectionStart'
+    | 'TcpUpstreamConnected'
+    | 'TcpPeriodic'
+    | 'TcpConnectionEnd'
+    | 'UdpSessionEnd'
+    | 'UdpPeriodic' = 'NotSet';
 
   /** The query of a DNS filter; undefined for all other streams. */
   dns: DnsQueryNames | undefined = undefined;

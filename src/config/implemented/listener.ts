@@ -1,6 +1,7 @@
 // Implemented fields of listeners, their filter chains, and TcpProxy.
 
-import { byValue, type ImplementedTable, notImplemented, onlyFalse, refused } from './table.js';
+import { CEL_FORMATTER, FORMATTERS, ONLY_FORMATTERS } from './common.js';
+import { byValue, type ImplementedTable, notImplemented, obeyed, onlyExtension, onlyFalse, refused } from './table.js';
 
 const NO_TLV = 'TLVs of the PROXY protocol belong to the transport socket of the cluster: set its added_tlvs';
 const FULL_BUFFERS = 'only idle timeouts end streams and connections with full buffers: leave it out';
@@ -90,17 +91,12 @@ export const LISTENER: ImplementedTable = {
     max_connect_attempts: true,
     max_downstream_connection_duration: true,
     hash_policy: true,
-    ...notImplemented(
-      'on_demand',
-      'metadata_match',
-      'downstream_idle_timeout',
-      'upstream_idle_timeout',
-      'tunneling_config',
-      'access_log_flush_interval',
-      'flush_access_log_on_connected',
-      'access_log_options',
-    ),
-    backoff_options: refused('a failed connect is retried at once, up to max_connect_attempts times'),
+    ...notImplemented('on_demand', 'metadata_match', 'downstream_idle_timeout', 'upstream_idle_timeout'),
+    tunneling_config: true,
+    access_log_flush_interval: true,
+    flush_access_log_on_connected: true,
+    access_log_options: true,
+    backoff_options: true,
     max_downstream_connection_duration_jitter_percentage: refused(
       'the maximum duration is the same for all connections: leave it out',
     ),
@@ -112,6 +108,25 @@ export const LISTENER: ImplementedTable = {
     ),
     check_drain_close: true,
   },
+  'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TunnelingConfig': {
+    ...obeyed(
+      'hostname',
+      'use_post',
+      'post_path',
+      'headers_to_add',
+      'propagate_response_headers',
+      'propagate_response_trailers',
+      'request_id_extension',
+      'request_id_header',
+      'request_id_metadata_key',
+    ),
+    formatters: onlyExtension([...FORMATTERS, CEL_FORMATTER], ONLY_FORMATTERS),
+  },
+  'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.TcpAccessLogOptions': obeyed(
+    'access_log_flush_interval',
+    'flush_access_log_on_connected',
+    'flush_access_log_on_start',
+  ),
   'envoy.type.v3.HashPolicy': {
     source_ip: true,
     filter_state: refused('use source_ip'),

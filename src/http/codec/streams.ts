@@ -126,6 +126,8 @@ export interface RequestEncoder {
   reset(reason: ResetReason): void;
   pauseReading(): void;
   resumeReading(): void;
+  /** Continues the request when its response has ended. Absent where the protocol cannot. */
+  keepOpen?(): void;
 }
 
 /** Receives one response as it is decoded. */

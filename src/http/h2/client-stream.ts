@@ -36,6 +36,10 @@ export class H2ClientStream extends H2Stream implements RequestEncoder {
     this.carrier.sendHead(this, headers, Section.Request, isEnd);
   }
 
+  keepOpen(): void {
+    this.isTunnel = true;
+  }
+
   protected override onEndQueued(): void {
     // Otherwise the response follows.
     if (this.isTunnel) this.carrier.settle(this);

@@ -29,6 +29,8 @@ export interface UpstreamSocketEvents {
 }
 
 export class UpstreamSocket extends HostConnection {
+  /** Its directions end one by one. */
+  readonly halfCloses = true;
   readonly #events: UpstreamSocketEvents;
   readonly #cluster: Cluster;
   readonly #priority: Priority;

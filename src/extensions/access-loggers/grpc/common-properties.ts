@@ -62,7 +62,16 @@ const UNAUTHORIZED = 13;
 const EXTERNAL_SERVICE = 1;
 
 /** Numbers of AccessLogType. */
-const TYPES = { NotSet: 0, TcpConnectionEnd: 3, DownstreamEnd: 6, UdpPeriodic: 12, UdpSessionEnd: 13 } as const;
+const TYPES = {
+  NotSet: 0,
+  TcpUpstreamConnected: 1,
+  TcpPeriodic: 2,
+  TcpConnectionEnd: 3,
+  DownstreamEnd: 6,
+  UdpPeriodic: 12,
+  UdpSessionEnd: 13,
+  TcpConnectionStart: 14,
+} as const;
 
 const properties = new ProtobufWriter();
 const flags = new ProtobufWriter();

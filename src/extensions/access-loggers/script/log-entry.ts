@@ -30,7 +30,7 @@ export class ScriptLogEntry implements LogEntry {
   }
 
   get type(): 'http' | 'tcp' {
-    return this.#stream.accessLogType === 'TcpConnectionEnd' || this.#stream.scheme === '' ? 'tcp' : 'http';
+    return this.#stream.accessLogType.startsWith('Tcp') || this.#stream.scheme === '' ? 'tcp' : 'http';
   }
 
   get startTime(): Date {

@@ -20,7 +20,9 @@ t.test('a closed proxy counts no flushes, regardless of when they end', async (t
     maxConnectAttempts: 1,
     checksDrain: false,
     hashesSourceIp: false,
-    accessLogs: [],
+    backoff: undefined,
+    tunnel: undefined,
+    logs: { start: [], connected: [], periodic: [], end: [], intervalMs: 0 },
     chain: { filterChainName: '', metadata: undefined, listenerMetadata: undefined },
   };
   const proxy = new TcpProxy(undefined as never, options, stats);

@@ -6,8 +6,12 @@ import { TcpStats } from '../../../../stats/layouts/tcp.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
 import type { TerminalNetworkFilterExtension, WorkerContext } from '../../../factories.js';
 import { reportLogFilters } from '../../../log-filters.js';
-import { accessLogScopes, createAccessLoggers } from '../../../registry.js';
+import { accessLogScopes } from '../../../registry.js';
+import { reportMistakes } from '../../../report-mistakes.js';
+import { connectBackoff } from './connect-backoff.js';
+import { createProxyLogs } from './proxy-logs.js';
 import { TcpProxy } from './tcp-proxy.js';
+import { TunnelRequest } from './tunnel-request.js';
 
 const DEFAULT_IDLE_MS = 60 * 60_000;
 
@@ -18,6 +22,12 @@ export const tcpProxy: TerminalNetworkFilterExtension<TcpProxyConfig> = {
   isTerminal: true,
   validate(config, report) {
     reportLogFilters(config.access_log, 'access_log', report);
+    const { access_log_options: options, backoff_options: backoff, tunneling_config: tunneling } = config;
+    for (const field of ['flush_access_log_on_connected', 'access_log_flush_interval'] as const)
+      if (options !== undefined && config[field]) report(field, 'use access_log_options instead, which is set too');
+    if (backoff?.max_interval !== undefined && durationMs(backoff.max_interval) < durationMs(backoff.base_interval!))
+      report('backoff_options.max_interval', 'it is less than base_interval');
+    if (tunneling !== undefined) reportMistakes(report, 'tunneling_config', () => new TunnelRequest(tunneling));
   },
   scopes: (config, _listener, extensions) => [
     { prefix: statPrefix(config), layout: TcpStats },
@@ -38,7 +48,9 @@ export const tcpProxy: TerminalNetworkFilterExtension<TcpProxyConfig> = {
       hashesSourceIp: config.hash_policy?.some((policy) => policy.source_ip !== undefined) ?? false,
       maxConnectAttempts: config.max_connect_attempts ?? 1,
       checksDrain: config.check_drain_close ?? false,
-      accessLogs: createAccessLoggers(config.access_log, 'TcpConnectionEnd', context),
+      backoff: connectBackoff(config.backoff_options),
+      tunnel: config.tunneling_config && new TunnelRequest(config.tunneling_config),
+      logs: createProxyLogs(config, context),
     };
     return new TcpProxy(context, options, context.scope(statPrefix(config), TcpStats));
   },

@@ -3,8 +3,8 @@
 // A side whose send queue is full pauses the other one. A FIN on one side half-closes the other. The pair ends when both
 // directions have ended, or when either side breaks.
 
+import type { AccessLogger } from '../../../../access-log/access-logger.js';
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
-import { StreamBytes } from '../../../../access-log/stream/stream-bytes.js';
 import { CloseType, StreamInfo } from '../../../../access-log/stream/stream-info.js';
 import { Word64, xxh64Text } from '../../../../common/xxh64.js';
 import { ipOfAddress } from '../../../../io/addresses/address.js';
@@ -15,18 +15,22 @@ import type { DownstreamConnection, DownstreamHandler } from '../../../../listen
 import type { PreparedHandOver } from '../../../../listener/hand-over.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { TcpStats } from '../../../../stats/layouts/tcp.js';
-import type { Cluster } from '../../../../upstream/cluster.js';
+import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
 import {
   type ConnectOptions,
   connectionTraits,
   NO_CONNECT_OPTIONS,
 } from '../../../../upstream/connections/connect-options.js';
 import { EndedBy } from '../../../../upstream/connections/host-connection.js';
-import { UpstreamSocket, type UpstreamSocketEvents } from '../../../../upstream/connections/upstream-socket.js';
+import { UpstreamSocket } from '../../../../upstream/connections/upstream-socket.js';
 import type { Host } from '../../../../upstream/hosts/host.js';
 import { HostWait } from '../../../../upstream/requested-hosts/host-wait.js';
 import type { HostWaiter } from '../../../../upstream/requested-hosts/requested-hosts.js';
+import { backoffDelayMs } from './connect-backoff.js';
+import type { HostStream } from './host-stream.js';
+import { HttpTunnel, type TunnelEvents } from './http-tunnel.js';
 import type { ProxyContext } from './proxy-context.js';
+import { logConnection, PeriodicLog } from './proxy-logs.js';
 import type { TakenOverPairFacts } from './taken-over-pair.js';
 
 /** Time for peers to read pending bytes and to end their side when the connection is drained. */
@@ -34,13 +38,13 @@ const DRAIN_LINGER_MS = 5000;
 /** Maximum flush time of the transport. */
 const MAX_FLUSH_MS = 2 ** 31 - 1;
 
-export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvents, HostWaiter {
+export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostWaiter {
   readonly proxy: ProxyContext;
   readonly downstream: DownstreamConnection;
   readonly info = new StreamInfo();
   readonly activeRequests = 0;
   readonly #timer: Timer<ProxiedConnection>;
-  #upstream: UpstreamSocket | undefined;
+  #upstream: HostStream | undefined;
   #cluster: Cluster | undefined;
   #attempts = 0;
   #activeMs: number;
@@ -48,6 +52,9 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   #serverEnded = false;
   /** Created when the connection waits until its cluster has the host that it names. */
   #hostWait: HostWait | undefined;
+  /** Created when a connect is delayed after a failed one. */
+  #backoff: Timer<ProxiedConnection> | undefined;
+  #periodicLog: PeriodicLog | undefined;
   #isOver = false;
   /** Both sockets are frozen and offered to another process. */
   #isFrozen = false;
@@ -73,6 +80,10 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.downstream.pause();
     const { options, stats, thread } = this.proxy;
     stats.increment(TcpStats.at.downstream_cx_total);
+    const { intervalMs, periodic, start } = options.logs;
+    if (start.length > 0) this.#record('TcpConnectionStart', start);
+    if (periodic.length > 0)
+      this.#periodicLog = new PeriodicLog(thread.wheel, intervalMs, () => this.#record('TcpPeriodic', periodic));
     if (this.proxy.shortestTimeoutMs > 0) thread.wheel.schedule(this.#timer, this.proxy.shortestTimeoutMs);
     const { clusterName } = this.downstream;
     this.#cluster = clusterName === '' ? options.pickCluster() : options.selectedCluster(clusterName);
@@ -102,8 +113,14 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     this.#clientEnded = takenOver.clientEnded;
     this.#serverEnded = takenOver.serverEnded;
     this.#cluster = cluster;
-    this.#upstream = UpstreamSocket.takeOver(this, cluster, host, { id, startMs: takenOver.upstreamStartMs });
-    info.upstreamConnectionId = this.#upstream.serial;
+    const upstream = UpstreamSocket.takeOver(this, cluster, host, { id, startMs: takenOver.upstreamStartMs });
+    this.#upstream = upstream;
+    info.upstreamConnectionId = upstream.serial;
+    const { intervalMs, periodic } = this.proxy.options.logs;
+    if (periodic.length > 0)
+      this.#periodicLog = new PeriodicLog(this.proxy.thread.wheel, intervalMs, () =>
+        this.#record('TcpPeriodic', periodic),
+      );
     this.#resumeTimeouts();
   }
 
@@ -147,7 +164,8 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
 
   onEnd(): void {
     this.#clientEnded = true;
-    if (this.#upstream === undefined || this.#serverEnded) return this.#bothEnded(EndedBy.Local);
+    if (this.#upstream === undefined || this.#serverEnded || !this.#upstream.halfCloses)
+      return this.#bothEnded(EndedBy.Local);
     this.#upstream.shutdown();
   }
 
@@ -243,22 +261,24 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   upstreamConnected(): void {
     this.#activeMs = this.proxy.thread.clock.monotonicMs;
     const { info } = this;
-    const { connectedMs, localText, security, serial, startMs } = this.#upstream!;
+    const { connectedId, connectedMs, localText, security, serial, startMs } = this.#upstream!;
     info.upstreamConnectionId = serial;
     info.upstreamConnectStartMs = startMs;
     info.upstreamConnectEndMs = info.poolReadyMs = connectedMs;
     info.upstreamLocalAddress = localText;
     info.upstreamSecurity = security;
     this.info.upstreamRemoteAddress = this.info.upstreamHost;
+    const { connected } = this.proxy.options.logs;
+    if (connected.length > 0) this.#record('TcpUpstreamConnected', connected);
     this.downstream.resume();
-    this.downstream.drain.handOverQueue?.add(this.downstream);
+    if (connectedId !== undefined) this.downstream.drain.handOverQueue?.add(this.downstream);
   }
 
   upstreamConnectFailed(detail: string): void {
     this.#upstream = undefined;
     this.info.poolReadyMs = this.proxy.thread.clock.monotonicMs;
     this.info.upstreamTransportFailureReason = detail;
-    if (this.#attempts < this.proxy.options.maxConnectAttempts) return this.#retryConnect();
+    if (this.#attempts < this.proxy.options.maxConnectAttempts) return this.#retryLater();
     this.#cluster!.stats.increment(ClusterStats.at.upstream_cx_connect_attempts_exceeded);
     // Also with a single attempt, as in Envoy.
     this.#fail(ResponseFlag.UpstreamConnectionFailure | ResponseFlag.ConnectAttemptsExceeded, '', NoStart.Connect);
@@ -274,7 +294,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
 
   upstreamEnded(): void {
     this.#serverEnded = true;
-    if (this.#clientEnded) return this.#bothEnded(EndedBy.Remote);
+    if (this.#clientEnded || this.#upstream?.halfCloses === false) return this.#bothEnded(EndedBy.Remote);
     this.downstream.shutdown();
   }
 
@@ -292,7 +312,7 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     const now = thread.clock.monotonicMs;
     let remaining = shortestTimeoutMs;
     // The idle timeout does not apply while connecting, which has its own timeout and may be repeated.
-    if (options.idleMs > 0 && this.#upstream?.connectedId !== undefined) {
+    if (options.idleMs > 0 && this.#upstream?.isConnected === true) {
       const left = options.idleMs - (now - this.#activeMs);
       if (left <= 0) {
         stats.increment(TcpStats.at.idle_timeout);
@@ -364,30 +384,52 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
   #connect(): void {
     const hash = this.#hash();
     const cluster = this.#cluster!.clusterOfHost(hash);
-    const host: Host | undefined =
+    const host: ClusterHost | undefined =
       cluster.requestedHosts === undefined ? cluster.pickHost(hash) : this.#namedHost(cluster);
     if (host === undefined) {
       if (this.#hostWait?.isWaiting === true) return;
       const details = this.#hostWait?.refusalOf(cluster) ?? 'no_healthy_upstream';
       return this.#fail(ResponseFlag.NoHealthyUpstream, details, NoStart.Host);
     }
-    if (UpstreamSocket.sheds(cluster)) {
+    if (this.proxy.options.tunnel === undefined && UpstreamSocket.sheds(cluster)) {
       this.#cluster!.stats.increment(ClusterStats.at.upstream_cx_connect_attempts_exceeded);
       return this.#fail(ResponseFlag.ConnectAttemptsExceeded, '', NoStart.Connect);
     }
-    this.#upstream = UpstreamSocket.connect(this, cluster, host, this.#connectOptions(cluster));
-    if (this.#upstream === undefined)
-      return this.#fail(ResponseFlag.UpstreamOverflow, 'upstream_cx_overflow', NoStart.Limit);
+    if (this.proxy.options.tunnel !== undefined) return this.#openTunnel(cluster, host);
+    const upstream = UpstreamSocket.connect(this, cluster, host, this.#connectOptions(cluster));
+    if (upstream === undefined) return this.tunnelRefused();
+    this.#begin(upstream, host);
+  }
+
+  /** Records an attempt. */
+  #begin(upstream: HostStream, host: Host): void {
+    this.#upstream = upstream;
     if (this.#attempts > 0) this.info.resetTry();
-    this.info.tryStartMs = this.#upstream.startMs;
+    this.info.tryStartMs = upstream.startMs;
     this.info.host = host;
     this.#attempts++;
     this.info.attemptCount = this.#attempts;
     this.info.upstreamHost = host.address;
   }
 
+  #openTunnel(cluster: Cluster, host: ClusterHost): void {
+    const request = this.proxy.options.tunnel!;
+    const hostname = request.hostname(this.info);
+    if (hostname === undefined)
+      return this.#fail(ResponseFlag.UpstreamConnectionFailure, 'invalid_tunnel_hostname', NoStart.Connect);
+    const tunnel = new HttpTunnel(this, cluster, host, request, hostname, this.info);
+    this.#begin(tunnel, host);
+    tunnel.start(this.#connectOptions(cluster));
+  }
+
+  /** Called when a circuit breaker of the cluster is open. */
+  tunnelRefused(): void {
+    this.#upstream = undefined;
+    this.#fail(ResponseFlag.UpstreamOverflow, 'upstream_cx_overflow', NoStart.Limit);
+  }
+
   /** Returns the host that the connection names. Begins to wait for it if it must be requested first: see #hostWait. */
-  #namedHost(cluster: Cluster): Host | undefined {
+  #namedHost(cluster: Cluster): ClusterHost | undefined {
     const named = cluster.namedHost(undefined, this.info);
     if (typeof named !== 'string') return named;
     this.#hostWait ??= new HostWait(this);
@@ -411,6 +453,20 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     if (ip === '') return undefined;
     xxh64Text(ip, hash);
     return hash;
+  }
+
+  /** Begins another attempt, after the delay of backoff_options. */
+  #retryLater(): void {
+    const { backoff } = this.proxy.options;
+    if (backoff === undefined) return this.#retryConnect();
+    const { random, wheel } = this.proxy.thread;
+    this.#backoff ??= new Timer<ProxiedConnection>(this, onBackoff);
+    wheel.schedule(this.#backoff, backoffDelayMs(backoff, this.#attempts, random.fraction()));
+  }
+
+  /** Called when the delay before another attempt is over. */
+  backoffEnded(): void {
+    this.#retryConnect();
   }
 
   /** Begins another attempt, or one after waiting for a host. The cluster may have been replaced, with other hosts, or removed. */
@@ -466,18 +522,19 @@ export class ProxiedConnection implements DownstreamHandler, UpstreamSocketEvent
     const { options, stats, thread } = this.proxy;
     const { withheldBytes } = this.downstream;
     thread.wheel.cancel(this.#timer);
+    if (this.#backoff !== undefined) thread.wheel.cancel(this.#backoff);
+    this.#periodicLog?.stop();
     this.#hostWait?.stop();
     this.info.bytesReceived += withheldBytes;
     stats.addBytes(TcpStats.at.downstream_cx_rx_bytes_total, withheldBytes);
     this.info.connectionTerminationDetails ||= this.downstream.terminationDetails;
-    const { info } = this;
-    info.durationMs = thread.clock.monotonicMs - info.startMonotonicMs;
-    info.connectionEndMs = thread.clock.monotonicMs;
-    info.accessLogType = 'TcpConnectionEnd';
-    const bytes = (info.downstreamBytes = new StreamBytes());
-    bytes.received = info.upstreamBytes.sent = info.bytesReceived;
-    bytes.sent = info.upstreamBytes.received = info.bytesSent;
-    for (const logger of options.accessLogs) logger.log(info);
+    this.info.connectionEndMs = thread.clock.monotonicMs;
+    this.#record('TcpConnectionEnd', options.logs.end);
+  }
+
+  #record(type: Parameters<typeof logConnection>[1], loggers: readonly AccessLogger[]): void {
+    const { options, thread } = this.proxy;
+    logConnection(loggers, type, this.info, thread.clock, options.tunnel !== undefined);
   }
 }
 
@@ -495,6 +552,15 @@ const hash = new Word64();
 function onTimer(connection: ProxiedConnection): void {
   try {
     connection.checkTimeouts();
+  } catch (error) {
+    connection.onFault();
+    throw error;
+  }
+}
+
+function onBackoff(connection: ProxiedConnection): void {
+  try {
+    connection.backoffEnded();
   } catch (error) {
     connection.onFault();
     throw error;

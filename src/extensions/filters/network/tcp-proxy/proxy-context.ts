@@ -1,10 +1,12 @@
 // The common context of all connections of one TCP proxy on one worker.
 
-import type { AccessLogger } from '../../../../access-log/access-logger.js';
 import type { ChainNames } from '../../../../access-log/stream/stream-info.js';
 import type { Scope } from '../../../../stats/thread-stats.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
+import type { ConnectBackoff } from './connect-backoff.js';
+import type { ProxyLogs } from './proxy-logs.js';
+import type { TunnelRequest } from './tunnel-request.js';
 
 export interface TcpProxyOptions {
   /** Picks the cluster for a new connection. Returns undefined if it does not exist. */
@@ -21,7 +23,11 @@ export interface TcpProxyOptions {
   checksDrain: boolean;
   /** With hash-based load balancing, all connections of one client address go to one host. */
   hashesSourceIp: boolean;
-  accessLogs: readonly AccessLogger[];
+  /** The delays between failed connects; undefined: none. */
+  backoff: ConnectBackoff | undefined;
+  /** Opens a tunnel through the host; undefined: the host gets the bytes of clients. */
+  tunnel: TunnelRequest | undefined;
+  logs: ProxyLogs;
   /** For logs. */
   chain: ChainNames;
 }

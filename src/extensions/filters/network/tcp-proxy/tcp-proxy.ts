@@ -9,6 +9,7 @@ import type { Scope } from '../../../../stats/thread-stats.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import { ProxiedConnection } from './proxied-connection.js';
 import type { ProxyContext, TcpProxyOptions } from './proxy-context.js';
+import { closeProxyLogs } from './proxy-logs.js';
 import { TakenOverPair } from './taken-over-pair.js';
 
 export class TcpProxy implements TerminalNetworkFilter, ProxyContext {
@@ -56,7 +57,7 @@ export class TcpProxy implements TerminalNetworkFilter, ProxyContext {
   close(): void {
     this.#isClosed = true;
     this.stats.subtract(TcpStats.at.upstream_flush_active, this.#flushes);
-    for (const log of this.options.accessLogs) log.close();
+    closeProxyLogs(this.options.logs);
   }
 
   prepareTakeOver(handedOver: HandedOverConnection, isClientBlocked: boolean): FilterTakeOver | string {
