@@ -82,7 +82,7 @@ export class Checker {
     if (isNamed && message['typed_config'] === undefined) this.#namedOnly(type, message);
     if (type.name === REGEX_MATCHER) this.#regex(message);
     if (type.name === REGEX_SUBSTITUTION) this.#substitution(message as RegexMatchAndSubstitute);
-    if (type.name === RETRY_POLICY) this.#retryOn(message as RetryPolicy);
+    if (type.name === RETRY_POLICY || type.name === CALL_RETRY_POLICY) this.#retryOn(message as RetryPolicy);
   }
 
   #requiredOneof(members: readonly string[], message: Message): void {
@@ -407,3 +407,5 @@ const PER_FILTER = 'typed_per_filter_config';
 const REGEX_MATCHER = 'envoy.type.matcher.v3.RegexMatcher';
 const REGEX_SUBSTITUTION = 'envoy.type.matcher.v3.RegexMatchAndSubstitute';
 const RETRY_POLICY = 'envoy.config.route.v3.RetryPolicy';
+/** Of calls that extensions make. */
+const CALL_RETRY_POLICY = 'envoy.config.core.v3.RetryPolicy';

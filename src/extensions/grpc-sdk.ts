@@ -4,4 +4,5 @@
 export { encodeJson, loadMessages } from '../config/schema/messages.js';
 export { GrpcCall, type GrpcCallEvents } from '../grpc/grpc-call.js';
 export { GrpcChannel, type UnaryEvents } from '../grpc/grpc-channel.js';
+export type { GrpcStream } from '../grpc/retried-grpc-call.js';
 export { GrpcCode, type GrpcStatus } from '../grpc/status.js';

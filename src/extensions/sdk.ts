@@ -68,6 +68,7 @@ export { readDataSource } from '../config/fields/data-source.js';
 export { errorStatus, finalStatus } from '../config/fields/http-status.js';
 export { unpack } from '../config/schema/any.js';
 export { checkGrpcService } from '../grpc/initial-metadata.js';
+export { compileCallRetries } from '../upstream/http-calls/call-retry-policy.js';
 export { checkHttpService } from '../upstream/http-calls/check-http-service.js';
 export { reportLogFilters } from './log-filters.js';
 export { accessLogScopes, createAccessLoggers } from './registry.js';
@@ -96,8 +97,7 @@ export {
   type Selection as RateLimitSelection,
 } from '../http/routing/actions/rate-limits.js';
 export { type Route, RouteKind } from '../http/routing/actions/route.js';
-export { RetryPolicy } from '../http/routing/retries/retry-policy.js';
-export { RetryDecision, RetryReset, RetryState } from '../http/routing/retries/retry-state.js';
+export type { RetryPolicy } from '../http/routing/retries/retry-policy.js';
 export type { HostWaiter, MissingHost } from '../http/routing/tables/on-demand-hosts.js';
 export { Runtime, type RuntimeDouble, type RuntimeFlag, type RuntimeFraction } from '../runtime/runtime.js';
 
@@ -291,10 +291,12 @@ export {
   type HttpCallAnswer,
   type HttpCallEvents,
   type HttpCallRequest,
+  startHttpCall,
 } from '../upstream/http-calls/http-call.js';
 export { HttpService } from '../upstream/http-calls/http-service.js';
 export { type HttpTarget, httpTarget } from '../upstream/http-calls/http-uri.js';
 export { CallFailure } from '../upstream/http-calls/outgoing-call.js';
+export type { RunningCall } from '../upstream/http-calls/retried-call.js';
 export { LimitKind } from '../upstream/limits.js';
 
 // ── The thread: log, memory, clock, timers, addresses ────────────────────────────────────────────────────────────────

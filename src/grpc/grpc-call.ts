@@ -8,6 +8,7 @@ import type { CallingThread } from '../upstream/calling-thread.js';
 import type { Cluster, ClusterHost } from '../upstream/cluster.js';
 import { countHostCall, countHostCallHead } from '../upstream/connections/host-outcomes.js';
 import { CallFailure, chooseHost, OutgoingCall } from '../upstream/http-calls/outgoing-call.js';
+import type { RetriedCall } from '../upstream/http-calls/retried-call.js';
 import { framed, MessageReader } from './message-reader.js';
 import { GrpcCode, type GrpcStatus, statusIn, statusOfHead } from './status.js';
 
@@ -19,8 +20,8 @@ const MAX_HELD_BYTES = 64 * 1024;
 export interface GrpcCallRequest {
   /** `/package.Service/Method` */
   readonly path: string;
-  /** Adds host and metadata; the call adds the rest. */
-  writeMetadata(head: HeaderBlock): void;
+  /** Adds host and metadata; the call adds the rest. `timeoutMs`: of this try; 0: none. */
+  writeMetadata(head: HeaderBlock, timeoutMs: number): void;
   /** From the start of the call to its end; 0: no limit. */
   readonly timeoutMs: number;
   /** Limit of one received message. */
@@ -45,6 +46,7 @@ export class GrpcCall extends OutgoingCall {
   readonly #thread: CallingThread;
   readonly #request: GrpcCallRequest;
   readonly #events: GrpcCallEvents;
+  readonly #retries: RetriedCall | undefined;
   readonly #reader: MessageReader;
   #informational = 0;
   /** The trailers decide what the call shows about its host. */
@@ -66,15 +68,16 @@ export class GrpcCall extends OutgoingCall {
     request: GrpcCallRequest,
     events: GrpcCallEvents,
     first?: Uint8Array,
+    retries?: RetriedCall,
   ): GrpcCall | undefined {
     const thread = caller.begin();
     cluster = cluster?.clusterOfHost();
-    const host = chooseHost(thread, cluster);
+    const host = chooseHost(thread, cluster, retries);
     if (typeof host === 'string') {
       events.onEnd({ code: GrpcCode.Unavailable, details: host });
       return undefined;
     }
-    const call = new GrpcCall(caller, cluster!, host, request, events);
+    const call = new GrpcCall(caller, cluster!, host, request, events, retries);
     // A unary call is sent in one piece.
     if (first !== undefined) {
       call.enqueue(framed(first));
@@ -90,8 +93,10 @@ export class GrpcCall extends OutgoingCall {
     host: ClusterHost,
     request: GrpcCallRequest,
     events: GrpcCallEvents,
+    retries: RetriedCall | undefined,
   ) {
-    super(caller, cluster, host);
+    super(caller, cluster, host, retries);
+    this.#retries = retries;
     this.#thread = caller;
     this.#request = request;
     this.#events = events;
@@ -146,7 +151,7 @@ export class GrpcCall extends OutgoingCall {
     if (timeoutMs > 0) setGrpcTimeout(head, timeoutMs);
     head.add(TE, 'trailers');
     head.add(CONTENT_TYPE, 'application/grpc');
-    this.#request.writeMetadata(head);
+    this.#request.writeMetadata(head, this.#retries === undefined ? timeoutMs : this.#retries.tryTimeoutMs);
   }
 
   override onPoolReady(encoder: Parameters<OutgoingCall['onPoolReady']>[0]): void {

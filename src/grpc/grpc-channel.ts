@@ -8,10 +8,14 @@ import { durationMs } from '../common/time/duration.js';
 import type { GrpcService } from '../config/generated/api.js';
 import type { HeaderBlock } from '../http/headers/header-block.js';
 import type { HeaderMutations } from '../http/headers/header-mutations.js';
+import type { RetryPolicy } from '../http/routing/retries/retry-policy.js';
 import type { CallingThread } from '../upstream/calling-thread.js';
 import type { ClusterReference } from '../upstream/cluster-manager.js';
-import { GrpcCall, type GrpcCallEvents } from './grpc-call.js';
+import { compileCallRetries } from '../upstream/http-calls/call-retry-policy.js';
+import type { RunningCall } from '../upstream/http-calls/retried-call.js';
+import { GrpcCall, type GrpcCallEvents, type GrpcCallRequest } from './grpc-call.js';
 import { compileMetadata } from './initial-metadata.js';
+import { type GrpcStream, RetriedGrpcCall } from './retried-grpc-call.js';
 import { GrpcCode, type GrpcStatus } from './status.js';
 import { authorityOf } from './target.js';
 
@@ -39,6 +43,8 @@ export class GrpcChannel {
   readonly #maxMessageBytes: number;
   readonly #showsOrigin: boolean;
   readonly #release: (() => void) | undefined;
+  /** Undefined: calls are not retried. */
+  readonly #retries: RetryPolicy | undefined;
 
   /** `service` has passed its checks. */
   constructor(
@@ -59,18 +65,32 @@ export class GrpcChannel {
     }
     this.#metadata = compileMetadata(service.initial_metadata, 'initial_metadata');
     this.#timeoutMs = durationMs(timeout, undefined);
+    // As in Envoy, calls of google_grpc are not retried.
+    this.#retries = own && compileCallRetries(service.retry_policy, 'retry_policy');
     this.#maxMessageBytes = own?.max_receive_message_length || maxMessageBytes;
     this.#showsOrigin = own !== undefined && own.skip_envoy_headers !== true;
   }
 
   /** Begins a streaming call, which may last without limit. See GrpcCall.start(). `info`: for operators in the metadata. */
   stream(path: string, events: GrpcCallEvents, info?: StreamInfo): GrpcCall | undefined {
-    return this.#start(path, 0, events, info);
+    return GrpcCall.start(this.#thread, this.#cluster.current, this.#request(path, 0, info), events);
+  }
+
+  /** Like stream(), with retries by a policy: that of the service, unless there is another one. */
+  retriedStream(
+    path: string,
+    events: GrpcCallEvents,
+    info?: StreamInfo,
+    policy: RetryPolicy | undefined = this.#retries,
+  ): GrpcStream | undefined {
+    const request = this.#request(path, 0, info);
+    if (policy === undefined) return GrpcCall.start(this.#thread, this.#cluster.current, request, events);
+    return new RetriedGrpcCall(this.#thread, this.#cluster, request, events, policy).begin();
   }
 
   /**
-   * Makes a unary call. Returns undefined when it has ended already. It fails after the service's timeout, or after `timeoutMs` if
-   * none is configured (0: never).
+   * Makes a unary call, with the retries of the service. Returns undefined when it has ended already. It fails after the service's
+   * timeout, or after `timeoutMs` if none is configured (0: never).
    */
   unary(
     path: string,
@@ -78,28 +98,28 @@ export class GrpcChannel {
     timeoutMs: number,
     events: UnaryEvents,
     info?: StreamInfo,
-  ): GrpcCall | undefined {
+  ): RunningCall | undefined {
     let answer: Buffer | undefined;
-    const call: GrpcCall | undefined = this.#start(
-      path,
-      this.#timeoutMs ?? timeoutMs,
-      {
-        onMessage(received) {
-          if (answer === undefined) answer = received;
-          else {
-            call?.cancel();
-            events.onFailure({ code: GrpcCode.Internal, details: 'the server sent several messages for one answer' });
-          }
-        },
-        onEnd(status) {
-          if (status.code !== GrpcCode.Ok) events.onFailure(status);
-          else if (answer !== undefined) events.onAnswer(answer);
-          else events.onFailure({ code: GrpcCode.Internal, details: 'the server sent no answer' });
-        },
+    let call: RunningCall | undefined;
+    const request = this.#request(path, this.#timeoutMs ?? timeoutMs, info);
+    const received: GrpcCallEvents = {
+      onMessage(each) {
+        if (answer === undefined) answer = each;
+        else {
+          call?.cancel();
+          events.onFailure({ code: GrpcCode.Internal, details: 'the server sent several messages for one answer' });
+        }
       },
-      info,
-      message,
-    );
+      onEnd(status) {
+        if (status.code !== GrpcCode.Ok) events.onFailure(status);
+        else if (answer !== undefined) events.onAnswer(answer);
+        else events.onFailure({ code: GrpcCode.Internal, details: 'the server sent no answer' });
+      },
+    };
+    call =
+      this.#retries === undefined
+        ? GrpcCall.start(this.#thread, this.#cluster.current, request, received, message)
+        : new RetriedGrpcCall(this.#thread, this.#cluster, request, received, this.#retries, message).begin();
     return call;
   }
 
@@ -108,20 +128,13 @@ export class GrpcChannel {
     this.#release?.();
   }
 
-  #start(
-    path: string,
-    timeoutMs: number,
-    events: GrpcCallEvents,
-    info: StreamInfo | undefined,
-    first?: Uint8Array,
-  ): GrpcCall | undefined {
-    const request = {
+  #request(path: string, timeoutMs: number, info: StreamInfo | undefined): GrpcCallRequest {
+    return {
       path,
       timeoutMs,
       maxMessageBytes: this.#maxMessageBytes,
-      writeMetadata: (head: HeaderBlock) => this.#writeMetadata(head, timeoutMs, info),
+      writeMetadata: (head, tryTimeoutMs) => this.#writeMetadata(head, tryTimeoutMs, info),
     };
-    return GrpcCall.start(this.#thread, this.#cluster.current, request, events, first);
   }
 
   #writeMetadata(head: HeaderBlock, timeoutMs: number, info: StreamInfo | undefined): void {

@@ -108,9 +108,7 @@ export const COMMON: ImplementedTable = {
     google_grpc: true,
     timeout: true,
     initial_metadata: true,
-    retry_policy: refused(
-      'calls to gRPC services are made once: let the service be reached through several hosts, or retry there',
-    ),
+    retry_policy: true,
   },
   'envoy.config.core.v3.GrpcService.EnvoyGrpc': {
     cluster_name: true,
@@ -120,9 +118,10 @@ export const COMMON: ImplementedTable = {
     skip_envoy_headers: true,
   },
   'envoy.config.core.v3.RetryPolicy': {
-    ...obeyed('retry_back_off', 'num_retries', 'retry_on'),
-    ...notImplemented('retry_priority', 'retry_host_predicate', 'host_selection_retry_max_attempts'),
+    ...obeyed('retry_back_off', 'num_retries', 'retry_on', 'retry_host_predicate', 'host_selection_retry_max_attempts'),
+    ...notImplemented('retry_priority'),
   },
+  'envoy.config.core.v3.RetryPolicy.RetryHostPredicate': obeyed('name', 'typed_config'),
   'envoy.config.core.v3.BackoffStrategy': obeyed('base_interval', 'max_interval'),
   'envoy.config.core.v3.GrpcService.GoogleGrpc': {
     target_uri: true,

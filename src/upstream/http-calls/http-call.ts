@@ -1,16 +1,20 @@
 // One HTTP request that Baton itself sends to a host of a cluster, and its whole response.
 
+import { messageOf } from '../../common/errors/errors.js';
 import { headerKey } from '../../common/text/header-names.js';
 import type { HeaderBlock } from '../../http/headers/header-block.js';
+import type { RetryPolicy } from '../../http/routing/retries/retry-policy.js';
 import type { CallingThread } from '../calling-thread.js';
 import type { Cluster, ClusterHost } from '../cluster.js';
+import type { ClusterReference } from '../cluster-manager.js';
 import { CallFailure, chooseHost, OutgoingCall } from './outgoing-call.js';
+import { RetriedCall, type RunningCall } from './retried-call.js';
 
 /** A longer response is rejected, unless the request allows more. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 export interface HttpCallRequest {
-  /** Writes method, path and fields, including host, when there is a connection. The call adds content-length. */
+  /** Writes method, path and fields, including host, when a try has a connection. The call adds content-length. */
   writeHead(head: HeaderBlock): void;
   /** Pieces of the body, none of them empty; no piece: no body. */
   readonly body: readonly Uint8Array[];
@@ -44,7 +48,7 @@ export class HttpCall extends OutgoingCall {
   #answerBytes = 0;
 
   /**
-   * Begins a call to a host of the cluster. Returns undefined, after onFailure(), when no host may be called. Throws what
+   * Begins a call to a host of the cluster; `retries`: it is one of the tries of that call. Returns undefined, after onFailure(), when no host may be called. Throws what
    * writeHead() throws if that is called at once, and what HttpPool.start() throws: then the call has ended without an event.
    */
   static start(
@@ -52,15 +56,16 @@ export class HttpCall extends OutgoingCall {
     cluster: Cluster | undefined,
     request: HttpCallRequest,
     events: HttpCallEvents,
+    retries?: RetriedCall,
   ): HttpCall | undefined {
     const thread = caller.begin();
     cluster = cluster?.clusterOfHost();
-    const host = chooseHost(thread, cluster);
+    const host = chooseHost(thread, cluster, retries);
     if (typeof host === 'string') {
       events.onFailure(host);
       return undefined;
     }
-    const call = new HttpCall(caller, cluster!, host, request, events);
+    const call = new HttpCall(caller, cluster!, host, request, events, retries);
     call.start(request.timeoutMs);
     return call;
   }
@@ -71,8 +76,9 @@ export class HttpCall extends OutgoingCall {
     host: ClusterHost,
     request: HttpCallRequest,
     events: HttpCallEvents,
+    retries: RetriedCall | undefined,
   ) {
-    super(caller, cluster, host);
+    super(caller, cluster, host, retries);
     this.#request = request;
     this.#events = events;
     for (const piece of request.body) this.enqueue(piece);
@@ -121,6 +127,52 @@ export class HttpCall extends OutgoingCall {
       contentType: this.#contentType,
       body: Buffer.concat(this.#answer),
     });
+  }
+}
+
+/**
+ * Makes a call with retries by a policy; undefined: without. Otherwise like HttpCall.start(). The events are those of the last try, whose
+ * timeout is the rest of the request's.
+ */
+export function startHttpCall(
+  caller: CallingThread,
+  cluster: ClusterReference,
+  request: HttpCallRequest,
+  events: HttpCallEvents,
+  policy: RetryPolicy | undefined,
+): RunningCall | undefined {
+  if (policy === undefined) return HttpCall.start(caller, cluster.current, request, events);
+  return new RetriedHttpCall(caller, cluster, request, events, policy).begin();
+}
+
+class RetriedHttpCall extends RetriedCall<HttpCall> {
+  readonly #cluster: ClusterReference;
+  readonly #request: HttpCallRequest;
+  readonly #events: HttpCallEvents;
+
+  constructor(
+    caller: CallingThread,
+    cluster: ClusterReference,
+    request: HttpCallRequest,
+    events: HttpCallEvents,
+    policy: RetryPolicy,
+  ) {
+    super(caller, policy, request.timeoutMs);
+    this.#cluster = cluster;
+    this.#request = request;
+    this.#events = events;
+  }
+
+  protected startTry(): HttpCall | undefined {
+    return HttpCall.start(this.caller, this.#cluster.current, this.#request, this.#events, this);
+  }
+
+  protected timedOut(): void {
+    this.#events.onFailure(failureText(CallFailure.Timeout, ''), CallFailure.Timeout);
+  }
+
+  protected broke(error: unknown): void {
+    this.#events.onFailure(messageOf(error));
   }
 }
 

@@ -7,6 +7,7 @@ import { Protocol } from '../../access-log/stream/stream-info.js';
 import { Priority } from '../../common/priority.js';
 import { type CodecError, type RequestEncoder, ResetReason } from '../../http/codec/streams.js';
 import { type HeaderBlock, headerBlocks } from '../../http/headers/header-block.js';
+import { RetryReset } from '../../http/routing/retries/retry-state.js';
 import { Timer } from '../../io/time/timing-wheel.js';
 import { ClusterStats } from '../../stats/layouts/cluster.js';
 import type { CallingThread } from '../calling-thread.js';
@@ -18,11 +19,13 @@ import {
   countHostResponse,
   countHostTimeout,
   countNoConnection,
+  countRetriedResponse,
 } from '../connections/host-outcomes.js';
 import type { HttpPool, PoolRequest } from '../connections/http-pool.js';
 import { PoolFailure } from '../pool-failure.js';
 import { isCanaryResponse } from '../response-stats.js';
 import type { UpstreamThread } from '../upstream-thread.js';
+import type { RetriedCall } from './retried-call.js';
 
 /** Piece size of the body, and pieces per turn: onWriteBlocked() comes in a later turn, so one turn must not send everything. */
 const PIECE = 16 * 1024;
@@ -57,6 +60,8 @@ export abstract class OutgoingCall implements PoolRequest {
   /** The status of the response; 0 before it. */
   protected status = 0;
   readonly #thread: CallingThread;
+  /** Decides whether another call follows in place of this one; undefined: none does. */
+  readonly #retries: RetriedCall | undefined;
   /** Undefined before start(). */
   #pool: HttpPool | undefined;
   readonly #timer = new Timer<OutgoingCall>(this, onTimeout);
@@ -76,9 +81,17 @@ export abstract class OutgoingCall implements PoolRequest {
   #isBodySent = false;
   /** The response is a canary's. */
   #isCanary = false;
+  /** The timer limits this try, not all of them. */
+  #isTryLimited = false;
 
-  protected constructor(thread: CallingThread, cluster: Cluster, host: ClusterHost) {
+  protected constructor(
+    thread: CallingThread,
+    cluster: Cluster,
+    host: ClusterHost,
+    retries: RetriedCall | undefined = undefined,
+  ) {
     this.#thread = thread;
+    this.#retries = retries;
     this.cluster = cluster;
     this.host = host;
     this.#startMs = cluster.thread.clock.monotonicMs;
@@ -102,12 +115,13 @@ export abstract class OutgoingCall implements PoolRequest {
   abstract onTrailers(trailers: HeaderBlock): void;
 
   /**
-   * Begins the call, which ends after `timeoutMs` at the latest (0: never). failed() may be called before this returns. Throws
+   * Begins the call, which ends after `timeoutMs` at the latest (0: never); a retry, after the rest of that. failed() may be called before
+   * this returns. Throws
    * what writeHead() throws if that is called at once, and what HttpPool.start() throws: then the call has ended without an event.
    */
   protected start(timeoutMs: number): void {
     try {
-      this.endWithin(timeoutMs);
+      this.endWithin(this.#retries === undefined ? timeoutMs : this.#retries.remainingMs);
       this.#pool = this.cluster.pool(this.host, Priority.Default, undefined, this.#traits());
       if (this.#pool === undefined) this.onPoolFailure(PoolFailure.Overflow, '');
       else this.#pool.start(this);
@@ -207,12 +221,14 @@ export abstract class OutgoingCall implements PoolRequest {
     this.#encoder = encoder;
     countHostConnection(this.host);
     this.cluster.requestBegan(this.host);
+    if (this.#retries !== undefined && this.#isBodyComplete) this.#limitTry(this.#retries);
     this.#sendHead(encoder);
     this.sendBody();
   }
 
   onPoolFailure(reason: PoolFailure, detail: string): void {
     countNoConnection(this.host, reason);
+    if (this.#isRetried(noConnection(reason), false)) return this.#finish();
     countUnanswered(this.cluster, this.host, 503);
     this.#finish();
     this.failed(CallFailure.NoConnection, poolFailureText(reason, detail));
@@ -224,9 +240,16 @@ export abstract class OutgoingCall implements PoolRequest {
 
   onHeaders(headers: HeaderBlock, endStream: boolean): void {
     const { cluster, host } = this;
+    if (cluster.spec.isHealthChecked) cluster.observeHealthHeader(host, headers);
+    if (this.#retries?.grantForResponse(headers, cluster, host) === true) {
+      countRetriedResponse(host, headers);
+      cluster.responses.countRetried(headers.status);
+      if (endStream && this.#isBodySent) this.#finish();
+      else this.abort();
+      return;
+    }
     this.status = headers.status;
     this.countResponse(headers, endStream);
-    if (cluster.spec.isHealthChecked) cluster.observeHealthHeader(host, headers);
     this.#isCanary = isCanaryResponse(headers, host);
     cluster.responses.countResponse(headers.status, true, host, this.#isCanary);
     this.responded(headers, endStream);
@@ -236,9 +259,11 @@ export abstract class OutgoingCall implements PoolRequest {
     // An event has thrown, which ends the connection.
     if (this.isOver) return;
     countHostReset(this.host, this.status !== 0);
-    if (this.status === 0) countUnanswered(this.cluster, this.host, reason === ResetReason.ProtocolError ? 502 : 503);
     if (reason === ResetReason.RemoteReset || reason === ResetReason.RefusedStream)
       this.cluster.stats.increment(ClusterStats.at.upstream_rq_rx_reset);
+    const kind = reason === ResetReason.RefusedStream ? RetryReset.RefusedStream : RetryReset.Reset;
+    if (this.#isRetried(kind, true)) return this.#finish();
+    if (this.status === 0) countUnanswered(this.cluster, this.host, reason === ResetReason.ProtocolError ? 502 : 503);
     this.#finish();
     this.failed(failureOf(reason, error), error?.detail ?? '');
   }
@@ -257,8 +282,10 @@ export abstract class OutgoingCall implements PoolRequest {
   /** Called when no response came in time. */
   timedOut(): void {
     if (this.isOver) return;
-    this.cluster.stats.increment(ClusterStats.at.upstream_rq_timeout);
+    const { upstream_rq_per_try_timeout: ofTry, upstream_rq_timeout: ofCall } = ClusterStats.at;
+    this.cluster.stats.increment(this.#isTryLimited ? ofTry : ofCall);
     if (this.#state === State.Running) countHostTimeout(this.host, this.status !== 0);
+    if (this.#isTryLimited && this.#isRetried(RetryReset.Local, true)) return this.abort();
     if (this.status === 0) countUnanswered(this.cluster, this.host, 504);
     this.abort();
     this.failed(CallFailure.Timeout, '');
@@ -290,6 +317,18 @@ export abstract class OutgoingCall implements PoolRequest {
     } finally {
       head.drop();
     }
+  }
+
+  /** As in Envoy, the limit of a try begins when it has a connection, if the request is complete. */
+  #limitTry({ remainingMs, tryTimeoutMs }: RetriedCall): void {
+    this.#isTryLimited = tryTimeoutMs > 0 && tryTimeoutMs !== remainingMs;
+    if (this.#isTryLimited) this.cluster.thread.wheel.reschedule(this.#timer, tryTimeoutMs);
+  }
+
+  /** Returns whether another try follows this one, which has no response. */
+  #isRetried(kind: RetryReset, isSent: boolean): boolean {
+    if (this.#retries === undefined || this.status !== 0) return false;
+    return this.#retries.grantForFailure(kind, this.cluster, this.host, isSent);
   }
 
   #sendBodyLater(): void {
@@ -333,8 +372,22 @@ export abstract class OutgoingCall implements PoolRequest {
   }
 }
 
-/** Returns a host for a call, or why none may be called; that is counted. */
-export function chooseHost(thread: UpstreamThread, cluster: Cluster | undefined): ClusterHost | string {
+/** Returns a host for a call, or why none may be called; that is counted, and the call has ended. */
+export function chooseHost(
+  thread: UpstreamThread,
+  cluster: Cluster | undefined,
+  retries?: RetriedCall,
+): ClusterHost | string {
+  const host = pickHost(thread, cluster, retries);
+  if (typeof host === 'string') retries?.settle();
+  return host;
+}
+
+function pickHost(
+  thread: UpstreamThread,
+  cluster: Cluster | undefined,
+  retries: RetriedCall | undefined,
+): ClusterHost | string {
   if (cluster?.maintenance.isHit(thread.random)) {
     cluster.stats.increment(ClusterStats.at.upstream_rq_maintenance_mode);
     countUnanswered(cluster, undefined, 503);
@@ -344,7 +397,7 @@ export function chooseHost(thread: UpstreamThread, cluster: Cluster | undefined)
     countUnanswered(cluster, undefined, 503);
     return 'the request is dropped, as the load assignment of the cluster demands';
   }
-  const host = cluster?.pickHost();
+  const host = cluster !== undefined && retries !== undefined ? retries.pickHost(cluster) : cluster?.pickHost();
   if (host !== undefined) return host;
   if (cluster !== undefined) countUnanswered(cluster, undefined, 503);
   return 'the cluster has no host';
@@ -372,6 +425,11 @@ function failureOf(reason: ResetReason, error: CodecError | undefined): CallFail
     default:
       return CallFailure.ConnectionEnded;
   }
+}
+
+function noConnection(reason: PoolFailure): RetryReset {
+  const isOverflow = reason === PoolFailure.Overflow || reason === PoolFailure.PendingOverflow;
+  return isOverflow ? RetryReset.Overflow : RetryReset.ConnectFailure;
 }
 
 function poolFailureText(reason: PoolFailure, detail: string): string {

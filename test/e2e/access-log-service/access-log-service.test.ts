@@ -417,9 +417,9 @@ for (const [field, changes, text] of [
     "unknown cluster 'unknown'",
   ],
   [
-    'common_config.grpc_stream_retry_policy',
-    { grpc_stream_retry_policy: {} },
-    'the next flush opens another stream: leave it out',
+    'common_config.grpc_stream_retry_policy.retry_back_off.max_interval',
+    { grpc_stream_retry_policy: { retry_back_off: { base_interval: '2s', max_interval: '1s' } } },
+    'max_interval must be greater than or equal to base_interval',
   ],
   [
     'common_config.grpc_service.initial_metadata[0]',

@@ -19,8 +19,10 @@ export function checkManagementService(service: GrpcService | undefined, path: s
     if (value.includes('%'))
       report(`${path}.initial_metadata[${index}].value`, 'operators (%…%) are not implemented for management servers');
   });
+  if (service?.retry_policy !== undefined)
+    report(`${path}.retry_policy`, 'streams of management servers are opened again by envoy_grpc.retry_policy');
   if (service?.timeout !== undefined) report(`${path}.timeout`, 'streams of management servers have no timeout');
-  for (const field of ['num_retries', 'retry_on'] as const) {
+  for (const field of ['num_retries', 'retry_on', 'retry_host_predicate'] as const) {
     if (service?.envoy_grpc?.retry_policy?.[field] !== undefined)
       report(`${path}.envoy_grpc.retry_policy.${field}`, 'streams of management servers are opened again without end');
   }

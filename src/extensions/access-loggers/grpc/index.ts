@@ -11,18 +11,18 @@ import {
   type AccessLoggerExtension,
   byValue,
   checkGrpcService,
+  compileCallRetries,
   type HeaderNeeds,
   type ImplementedTable,
   noHeaderNeeds,
   obeyed,
   type Report,
-  refused,
   reportMistakes,
   type StreamInfo,
   type WorkerContext,
 } from '../../sdk.js';
 import { HttpEntries } from './http-entry.js';
-import { LogKind, shareStream } from './log-stream.js';
+import { LogKind, RETRY_ON, RETRY_POLICY, shareStream } from './log-stream.js';
 import { GrpcLogStats, STATS_PREFIX } from './stats.js';
 import { TcpEntries } from './tcp-entry.js';
 
@@ -38,7 +38,7 @@ const COMMON: ImplementedTable = {
     buffer_flush_interval: true,
     buffer_size_bytes: true,
     filter_state_objects_to_log: true,
-    grpc_stream_retry_policy: refused('the next flush opens another stream: leave it out'),
+    grpc_stream_retry_policy: true,
     custom_tags: true,
   },
 };
@@ -93,6 +93,7 @@ function clustersOf({ common_config: common }: HttpGrpcAccessLogConfig | TcpGrpc
 
 function checkCommon(config: CommonGrpcAccessLogConfig | undefined, report: Report): void {
   checkGrpcService(config?.grpc_service, 'common_config.grpc_service', report);
+  reportMistakes(report, '', () => compileCallRetries(config?.grpc_stream_retry_policy, RETRY_POLICY, RETRY_ON));
   if (config?.grpc_service?.google_grpc !== undefined)
     report(
       'common_config.grpc_service.google_grpc',

@@ -2,8 +2,24 @@
 // collected and sent together; after the stream broke, the next flush opens another one.
 
 import type { CommonGrpcAccessLogConfig } from '../../../config/generated/api.js';
-import { encodeJson, type GrpcCall, GrpcChannel, GrpcCode, loadMessages } from '../../grpc-sdk.js';
-import { durationMs, getLogger, ProtobufWriter, type Scope, Timer, type WorkerContext } from '../../sdk.js';
+import {
+  encodeJson,
+  type GrpcCallEvents,
+  GrpcChannel,
+  GrpcCode,
+  type GrpcStream,
+  loadMessages,
+} from '../../grpc-sdk.js';
+import {
+  compileCallRetries,
+  durationMs,
+  getLogger,
+  ProtobufWriter,
+  type RetryPolicy,
+  type Scope,
+  Timer,
+  type WorkerContext,
+} from '../../sdk.js';
 import { GrpcLogStats, STATS_PREFIX } from './stats.js';
 
 const METHOD = '/envoy.service.accesslog.v3.AccessLogService/StreamAccessLogs';
@@ -14,6 +30,10 @@ const DEFAULT_BUFFER_BYTES = 16_384;
 const MAX_QUEUED_BYTES = 1024 * 1024;
 /** Limit of entries that cannot be sent, where buffer_size_bytes sets none: for HTTP it does unless it is 0. */
 const MAX_HELD_BYTES = 1024 * 1024;
+
+/** The path of the policy, and its conditions: as in Envoy, those in the configuration do not count. */
+export const RETRY_POLICY = 'common_config.grpc_stream_retry_policy';
+export const RETRY_ON = 'connect-failure';
 
 /** How long the service may take for the last entries. */
 const CLOSE_MS = 5000;
@@ -30,6 +50,8 @@ export class LogStream {
   readonly #kind: LogKind;
   readonly #context: WorkerContext;
   readonly #channel: GrpcChannel;
+  /** Undefined: the retries of the service apply. */
+  readonly #retries: RetryPolicy | undefined;
   readonly #stats: Scope;
   readonly #logName: string;
   readonly #flushMs: number;
@@ -40,7 +62,7 @@ export class LogStream {
   #isClosed = false;
   #entries: Uint8Array[] = [];
   #bytes = 0;
-  #call: GrpcCall | undefined;
+  #call: GrpcStream | undefined;
   #isFirst = true;
   /** The last logged reason for a lost stream. */
   #lastFailure = '';
@@ -49,6 +71,7 @@ export class LogStream {
     this.#kind = kind;
     this.#context = context;
     this.#channel = new GrpcChannel(config.grpc_service!, context.calls);
+    this.#retries = compileCallRetries(config.grpc_stream_retry_policy, RETRY_POLICY, RETRY_ON);
     this.#stats = context.scope(STATS_PREFIX, GrpcLogStats);
     this.#logName = config.log_name!;
     this.#flushMs = durationMs(config.buffer_flush_interval, DEFAULT_FLUSH_MS);
@@ -117,9 +140,9 @@ export class LogStream {
     return true;
   }
 
-  #open(): GrpcCall | undefined {
+  #open(): GrpcStream | undefined {
     this.#isFirst = true;
-    return this.#channel.stream(METHOD, {
+    const events: GrpcCallEvents = {
       onConnected: () => {
         this.#lastFailure = '';
       },
@@ -130,7 +153,8 @@ export class LogStream {
         if (reason !== this.#lastFailure) logger.warning(`access log service of '${this.#logName}': ${reason}`);
         this.#lastFailure = reason;
       },
-    });
+    };
+    return this.#channel.retriedStream(METHOD, events, undefined, this.#retries);
   }
 
   /** Returns an encoded StreamAccessLogsMessage. The first one of a stream says who sends it. */

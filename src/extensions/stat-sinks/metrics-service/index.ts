@@ -11,6 +11,8 @@ export const metricsServiceSink: StatsSinkExtension<MetricsServiceConfig> = {
   typeUrls: ['type.googleapis.com/envoy.config.metrics.v3.MetricsServiceConfig'],
   validate(config, report) {
     checkGrpcService(config.grpc_service, 'grpc_service', report);
+    if (config.grpc_service?.retry_policy !== undefined)
+      report('grpc_service.retry_policy', 'the next flush opens another stream: leave it out');
   },
   async createOnPrimary(config, context) {
     const { MetricsServiceSink } = await load();

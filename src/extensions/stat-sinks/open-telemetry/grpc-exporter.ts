@@ -1,8 +1,8 @@
 // Exports over gRPC (OTLP/gRPC): one call of MetricsService/Export per export.
 
 import type { GrpcService } from '../../../config/generated/api.js';
-import { type GrpcCall, GrpcChannel } from '../../grpc-sdk.js';
-import type { CallingThread } from '../../sdk.js';
+import { GrpcChannel } from '../../grpc-sdk.js';
+import type { CallingThread, RunningCall } from '../../sdk.js';
 import type { Exporter } from './exporter.js';
 
 const METHOD = '/opentelemetry.proto.collector.metrics.v1.MetricsService/Export';
@@ -12,7 +12,7 @@ const TIMEOUT_MS = 10_000;
 export class GrpcExporter implements Exporter {
   readonly #channel: GrpcChannel;
   /** Calls in flight. */
-  readonly #calls = new Set<GrpcCall>();
+  readonly #calls = new Set<RunningCall>();
 
   constructor(service: GrpcService, calls: CallingThread) {
     this.#channel = new GrpcChannel(service, calls);
@@ -21,7 +21,7 @@ export class GrpcExporter implements Exporter {
   export(request: readonly Uint8Array[]): Promise<Uint8Array> {
     return new Promise((resolve, reject) => {
       // The call may fail before it is returned.
-      let call: GrpcCall | undefined;
+      let call: RunningCall | undefined;
       call = this.#channel.unary(METHOD, Buffer.concat(request), TIMEOUT_MS, {
         onAnswer: (message) => {
           if (call !== undefined) this.#calls.delete(call);

@@ -1,7 +1,7 @@
 // The stream of segments from one worker to SkyWalking's OAP. Segments wait in a bounded queue while there is no stream.
 
 import type { GrpcService } from '../../../config/generated/api.js';
-import { type GrpcCall, GrpcChannel, GrpcCode, type GrpcStatus } from '../../grpc-sdk.js';
+import { GrpcChannel, GrpcCode, type GrpcStatus, type GrpcStream } from '../../grpc-sdk.js';
 import { type CallingThread, getLogger, messageOf, OccasionalLog, Timer, type Timers } from '../../sdk.js';
 
 const METHOD = '/skywalking.v3.TraceSegmentReportService/collect';
@@ -32,7 +32,7 @@ export class SegmentStream {
   readonly #log = new OccasionalLog((text) => logger.warning(text));
   #waiting: Uint8Array[] = [];
   #bytes = 0;
-  #call: GrpcCall | undefined;
+  #call: GrpcStream | undefined;
   #isConnected = false;
   #isTimed = false;
   #isClosed = false;
@@ -105,7 +105,7 @@ export class SegmentStream {
     if (this.#isTimed || this.#isClosed) return;
     this.#isConnected = false;
     try {
-      this.#call = this.#channel.stream(METHOD, {
+      this.#call = this.#channel.retriedStream(METHOD, {
         onConnected: () => this.#connected(),
         onMessage: () => {},
         onDrained: () => {

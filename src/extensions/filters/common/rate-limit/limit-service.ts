@@ -1,7 +1,7 @@
 // A rate limit service, as the filters of a worker call it.
 
 import type { GrpcService, RateLimitServiceConfig } from '../../../../config/generated/api.js';
-import { type GrpcCall, GrpcChannel } from '../../../grpc-sdk.js';
+import { GrpcChannel } from '../../../grpc-sdk.js';
 import {
   type CallingThread,
   checkGrpcService,
@@ -10,6 +10,7 @@ import {
   messageOf,
   type RateLimitDescriptor,
   type Report,
+  type RunningCall,
   type StreamInfo,
 } from '../../../sdk.js';
 import { decodeLimitAnswer, type LimitAnswer } from './limit-answer.js';
@@ -48,7 +49,7 @@ export class LimitService {
     { descriptors, domain, hits }: Question,
     onAnswer: (answer: LimitAnswer | undefined) => void,
     info?: StreamInfo,
-  ): GrpcCall | undefined {
+  ): RunningCall | undefined {
     const fail = (reason: string) => {
       if (logger.isDebug) logger.debug(`no answer of the rate limit service: ${reason}`);
       onAnswer(undefined);

@@ -7,7 +7,6 @@ import {
   type HeaderBlock,
   type HeaderKey,
   HeadersStatus,
-  HttpCall,
   type HttpCallAnswer,
   type HttpCallEvents,
   type HttpCallRequest,
@@ -15,9 +14,12 @@ import {
   isServerError,
   type Json,
   knownHeader,
+  type RetryPolicy,
+  type RunningCall,
   type StreamControl,
   type Struct,
   shownName,
+  startHttpCall,
 } from '../../../sdk.js';
 import { isFraming } from '../../common/framing.js';
 import { type MutationRules, Verdict } from '../../common/mutation-rules.js';
@@ -34,6 +36,8 @@ import type { RequestBody } from './request-body.js';
 /** The compiled configuration, one per filter chain and worker. */
 export interface ExtAuthzRules extends CommonRules {
   readonly timeoutMs: number;
+  /** Undefined: calls are not retried. */
+  readonly retries: RetryPolicy | undefined;
   readonly pathPrefix: string;
   /** Replaces the path of the request; '': it does not. */
   readonly pathOverride: string;
@@ -78,7 +82,7 @@ export class ExtAuthzFilter extends AuthorizationFilter implements HttpCallReque
   readonly #rules: ExtAuthzRules;
   readonly #calls: CallingThread;
   readonly #cluster: ClusterReference;
-  #call: HttpCall | undefined;
+  #call: RunningCall | undefined;
   /** Undefined: the service gets no body. */
   #isPartial: boolean | undefined;
   #metadata: Struct | undefined;
@@ -107,7 +111,7 @@ export class ExtAuthzFilter extends AuthorizationFilter implements HttpCallReque
       this.body = body.bytes.length === 0 ? NO_BODY : [body.bytes];
       this.#isPartial = body.isPartial;
     }
-    this.#call = HttpCall.start(this.#calls, this.#cluster.current, this, this);
+    this.#call = startHttpCall(this.#calls, this.#cluster, this, this, this.#rules.retries);
   }
 
   encodeHeaders(headers: HeaderBlock): HeadersStatus {

@@ -1,7 +1,15 @@
 // The ext_authz filter of one request with a gRPC service.
 
-import type { GrpcCall, GrpcChannel } from '../../../grpc-sdk.js';
-import { getLogger, type HeaderBlock, HeadersStatus, messageOf, type StreamControl, shownName } from '../../../sdk.js';
+import type { GrpcChannel } from '../../../grpc-sdk.js';
+import {
+  getLogger,
+  type HeaderBlock,
+  HeadersStatus,
+  messageOf,
+  type RunningCall,
+  type StreamControl,
+  shownName,
+} from '../../../sdk.js';
 import { AuthorizationFilter, type CommonRules, type Counting, type RequestRules } from './authorization-filter.js';
 import { type CheckRules, encodeCheck } from './check-request.js';
 import {
@@ -30,7 +38,7 @@ const NO_CHANGES: readonly HeaderChange[] = [];
 export class GrpcCheckFilter extends AuthorizationFilter {
   readonly #rules: GrpcCheckRules;
   readonly #channel: GrpcChannel;
-  #call: GrpcCall | undefined;
+  #call: RunningCall | undefined;
   /** Changes of the response. */
   #toClient = NO_CHANGES;
 

@@ -4,7 +4,6 @@ import { byValue, type ImplementedTable, obeyed, onlyFalse, refused } from '../.
 import { MUTATION_RULES } from '../../common/mutation-rules.js';
 
 const NO_STATS = 'the calls of the filter are not measured: the stats of its cluster have their times and bytes';
-const NO_RETRIES = refused('calls are not retried: failure_mode_allow decides about requests when the service fails');
 
 export const EXT_AUTHZ_FIELDS = {
   'envoy.extensions.filters.http.ext_authz.v3.ExtAuthz': {
@@ -53,7 +52,7 @@ export const EXT_AUTHZ_FIELDS = {
   ),
   'envoy.extensions.filters.http.ext_authz.v3.HttpService': {
     ...obeyed('server_uri', 'path_prefix', 'path_override', 'authorization_request', 'authorization_response'),
-    retry_policy: NO_RETRIES,
+    retry_policy: true,
   },
   'envoy.extensions.filters.http.ext_authz.v3.AuthorizationRequest': { allowed_headers: true, headers_to_add: true },
   'envoy.extensions.filters.http.ext_authz.v3.AuthorizationResponse': obeyed(

@@ -2,7 +2,15 @@
 
 import type { CheckSettings, ExtAuthz } from '../../../../config/generated/api.js';
 import { GrpcChannel } from '../../../grpc-sdk.js';
-import { byteText, durationMs, errorStatus, headerKey, type StreamControl, type WorkerContext } from '../../../sdk.js';
+import {
+  byteText,
+  compileCallRetries,
+  durationMs,
+  errorStatus,
+  headerKey,
+  type StreamControl,
+  type WorkerContext,
+} from '../../../sdk.js';
 import { MutationRules } from '../../common/mutation-rules.js';
 import type { AuthorizationFilter, CommonRules, Counting, RequestRules } from './authorization-filter.js';
 import { labelsOf } from './check-request.js';
@@ -73,6 +81,7 @@ function httpRules(config: ExtAuthz, common: CommonRules, sendsAll: boolean): Ex
   return {
     ...common,
     timeoutMs: durationMs(service.server_uri!.timeout!),
+    retries: compileCallRetries(service.retry_policy, ''),
     pathPrefix: service.path_prefix ?? '',
     pathOverride: service.path_override ?? '',
     sent: compileNameRules(config.allowed_headers ?? request?.allowed_headers, ''),

@@ -1,7 +1,14 @@
 // The checks of configurations of the ext_authz filter beyond those of the schema.
 
 import type { CheckSettings, ExtAuthz, ExtAuthzHttpService, GrpcService } from '../../../../config/generated/api.js';
-import { checkGrpcService, durationMs, MetadataRule, type Report, reportMistakes } from '../../../sdk.js';
+import {
+  checkGrpcService,
+  compileCallRetries,
+  durationMs,
+  MetadataRule,
+  type Report,
+  reportMistakes,
+} from '../../../sdk.js';
 import { MutationRules } from '../../common/mutation-rules.js';
 import { compileNameRules } from './name-rules.js';
 
@@ -50,6 +57,7 @@ function checkService(service: ExtAuthzHttpService, where: string, report: Repor
   const { path_override: override, path_prefix: prefix } = service;
   const { timeout } = service.server_uri ?? {};
   if (service.server_uri === undefined) report(where, 'server_uri must be set');
+  reportMistakes(report, '', () => compileCallRetries(service.retry_policy, `${where}.retry_policy`));
   if (timeout !== undefined && durationMs(timeout) === 0) {
     report(`${where}.server_uri.timeout`, 'must be above 0: without a timeout a request could wait forever');
   }

@@ -1,6 +1,6 @@
 // The stream to a processor for one request.
 
-import { type GrpcCall, type GrpcCallEvents, type GrpcChannel, GrpcCode } from '../../../grpc-sdk.js';
+import { type GrpcCallEvents, type GrpcChannel, GrpcCode, type GrpcStream } from '../../../grpc-sdk.js';
 import type { StreamInfo } from '../../../sdk.js';
 import type { CallRecord } from './call-record.js';
 
@@ -34,24 +34,24 @@ export interface ProcessorStream {
   close(): void;
 }
 
-/** Begins a gRPC call. Returns undefined when it has ended already, after an event. */
+/** Begins a gRPC call, with the retries of the service. Returns undefined when it has ended already, after an event. */
 export function startGrpcStream(
   channel: GrpcChannel,
   info: StreamInfo,
   record: CallRecord,
   events: ProcessorEvents,
 ): ProcessorStream | undefined {
-  const stream = new GrpcStream(record, events);
-  const call = channel.stream(METHOD, stream, info);
+  const stream = new GrpcProcessor(record, events);
+  const call = channel.retriedStream(METHOD, stream, info);
   if (call === undefined) return undefined;
   stream.call = call;
   return stream;
 }
 
-class GrpcStream implements ProcessorStream, GrpcCallEvents {
+class GrpcProcessor implements ProcessorStream, GrpcCallEvents {
   /** Answers that wait for the next hop change what follows them. */
   readonly endsInOrder = true;
-  call: GrpcCall | undefined;
+  call: GrpcStream | undefined;
   readonly #record: CallRecord;
   readonly #events: ProcessorEvents;
   #hasHead = false;

@@ -3,6 +3,7 @@
 import type { Any, JwtAuthentication, JwtAuthnPerRouteConfig, JwtProvider } from '../../../../config/generated/api.js';
 import {
   accepted,
+  compileCallRetries,
   compileStringMatcher,
   durationMs,
   type HttpChain,
@@ -14,12 +15,12 @@ import {
   type Report,
   Runtime,
   readDataSource,
-  refused,
   reportMistakes,
   unpack,
 } from '../../../sdk.js';
 import { JwtFilter } from './jwt-filter.js';
 import { checkRules, JwtRules } from './jwt-rules.js';
+import { RETRY_ON } from './key-source.js';
 import { parseKeys } from './keys.js';
 import { JwtStats } from './stats.js';
 
@@ -63,10 +64,7 @@ const FIELDS = {
   'envoy.extensions.filters.http.jwt_authn.v3.JwtProvider.NormalizePayload': obeyed('space_delimited_claims'),
   'envoy.extensions.filters.http.jwt_authn.v3.JwtCacheConfig': obeyed('jwt_cache_size', 'jwt_max_token_size'),
   'envoy.extensions.filters.http.jwt_authn.v3.RemoteJwks': {
-    ...obeyed('http_uri', 'cache_duration', 'async_fetch'),
-    retry_policy: refused(
-      'a fetch is not retried at once: the next request repeats it, or with async_fetch failed_refetch_duration does',
-    ),
+    ...obeyed('http_uri', 'cache_duration', 'async_fetch', 'retry_policy'),
   },
   'envoy.extensions.filters.http.jwt_authn.v3.JwksAsyncFetch': {
     failed_refetch_duration: true,
@@ -147,6 +145,9 @@ function checkProvider(name: string, provider: JwtProvider, report: Report): voi
   if (subjects !== undefined) reportMistakes(report, '', () => compileStringMatcher(subjects, `${where}.subjects`));
   const target = remote && httpTarget(remote.http_uri?.uri ?? '');
   if (typeof target === 'string') report(`${where}.remote_jwks.http_uri.uri`, target);
+  reportMistakes(report, '', () =>
+    compileCallRetries(remote?.retry_policy, `${where}.remote_jwks.retry_policy`, RETRY_ON),
+  );
   if (remote?.http_uri?.timeout !== undefined && durationMs(remote.http_uri.timeout) === 0)
     report(`${where}.remote_jwks.http_uri.timeout`, 'must be above 0: without a timeout a request could wait forever');
   provider.claim_to_headers?.forEach(({ claim_name, claim_path = [] }, index) => {

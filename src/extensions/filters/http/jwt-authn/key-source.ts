@@ -4,10 +4,10 @@ import type { JwtAuthnRemoteJwks, JwtProvider } from '../../../../config/generat
 import {
   type CallingThread,
   type Clock,
+  compileCallRetries,
   durationMs,
   getLogger,
   type HeaderBlock,
-  HttpCall,
   type HttpCallAnswer,
   type HttpTarget,
   headerKey,
@@ -15,9 +15,12 @@ import {
   MAX_TIMER_MS,
   Method,
   messageOf,
+  type RetryPolicy,
+  type RunningCall,
   readDataSource,
   type Scope,
   shownName,
+  startHttpCall,
   Timer,
   type Timers,
 } from '../../../sdk.js';
@@ -64,6 +67,9 @@ const FAILED_REFETCH_MS = 1000;
 /** Fetched ahead by this much, so that no request finds expired keys. */
 const AHEAD_MS = 5000;
 
+/** As in Envoy, the conditions in the configuration do not count. */
+export const RETRY_ON = '5xx,gateway-error,connect-failure,reset';
+
 class RemoteKeys implements KeySource {
   readonly body = [];
   readonly timeoutMs: number;
@@ -73,19 +79,24 @@ class RemoteKeys implements KeySource {
   readonly #cacheMs: number;
   readonly #isAhead: boolean;
   readonly #failedRefetchMs: number;
+  readonly #retries: RetryPolicy | undefined;
   readonly #timer = new Timer<RemoteKeys>(this, (source) => source.#fetch());
   readonly #waiters = new Set<KeyWaiter>();
   #keys: Keys | undefined;
   #expiresMs = 0;
-  #call: HttpCall | undefined;
+  #call: RunningCall | undefined;
   #isFetching = false;
   #isClosed = false;
 
-  constructor({ async_fetch: ahead, cache_duration, http_uri }: JwtAuthnRemoteJwks, context: FetchContext) {
+  constructor(
+    { async_fetch: ahead, cache_duration, http_uri, retry_policy }: JwtAuthnRemoteJwks,
+    context: FetchContext,
+  ) {
     this.#context = context;
     this.#target = httpTarget(http_uri!.uri!) as HttpTarget;
     this.#cluster = http_uri!.cluster!;
     this.timeoutMs = durationMs(http_uri!.timeout!);
+    this.#retries = compileCallRetries(retry_policy, '', RETRY_ON);
     this.#cacheMs = durationMs(cache_duration, CACHE_MS);
     this.#isAhead = ahead !== undefined;
     this.#failedRefetchMs = Math.max(1, durationMs(ahead?.failed_refetch_duration, FAILED_REFETCH_MS));
@@ -126,7 +137,7 @@ class RemoteKeys implements KeySource {
     const { calls } = this.#context;
     this.#isFetching = true;
     try {
-      const call = HttpCall.start(calls, calls.reference(this.#cluster).current, this, this);
+      const call = startHttpCall(calls, calls.reference(this.#cluster), this, this, this.#retries);
       // It may have ended already.
       if (call !== undefined && this.#isFetching) this.#call = call;
     } catch (error) {

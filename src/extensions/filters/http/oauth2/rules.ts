@@ -4,6 +4,7 @@ import type { CookieConfigs, OAuth2Config, OAuth2Credentials_CookieNames } from 
 import {
   BatonError,
   byteText,
+  compileCallRetries,
   compileFormat,
   compileHeaderRules,
   compileStringMatcher,
@@ -14,7 +15,6 @@ import {
   type HeaderRule,
   headerKey,
   type Memory,
-  RetryPolicy,
   type StringRule,
 } from '../../../sdk.js';
 import type { ChunkLimits } from './chunks.js';
@@ -162,7 +162,6 @@ export function compileRules(config: OAuth2Config, where: string): OAuthRules {
 
 const WEEK_SECONDS = 604_800;
 const FLOW_SECONDS = 600;
-const RETRY_BASE = '1s';
 const QUESTION_MARK = 63;
 const HASH = 35;
 const AUTHORIZATION = headerKey('authorization');
@@ -182,22 +181,7 @@ function checkAuthorization(config: OAuth2Config, idTokenField: HeaderKey | unde
 }
 
 function endpointOf({ retry_policy: retry, token_endpoint: uri }: OAuth2Config, at: (field: string) => string) {
-  const retries = retry && retriesOf(retry, at('retry_policy'));
-  return tokenEndpoint(uri ?? {}, at('token_endpoint'), retries);
-}
-
-function retriesOf(
-  { num_retries, retry_back_off, retry_on }: NonNullable<OAuth2Config['retry_policy']>,
-  where: string,
-) {
-  return new RetryPolicy(
-    {
-      ...(num_retries !== undefined && { num_retries }),
-      ...(retry_on !== undefined && { retry_on }),
-      retry_back_off: retry_back_off ?? { base_interval: RETRY_BASE },
-    },
-    where,
-  );
+  return tokenEndpoint(uri ?? {}, at('token_endpoint'), compileCallRetries(retry, at('retry_policy')));
 }
 
 function authorizationQuery({ auth_scopes: scopes, credentials }: OAuth2Config, { target }: AbsoluteUrl) {

@@ -1,6 +1,5 @@
 // The rate limit filter of one request: asks the service about the descriptors of the request, and applies its answer.
 
-import type { GrpcCall } from '../../../grpc-sdk.js';
 import {
   addDescriptors,
   type Cluster,
@@ -16,6 +15,7 @@ import {
   ResponseFlag,
   type Route,
   RouteKind,
+  type RunningCall,
   type StreamControl,
 } from '../../../sdk.js';
 import type { AddedField, LimitAnswer, LimitStatus } from '../../common/rate-limit/limit-answer.js';
@@ -40,7 +40,7 @@ export class RateLimitFilter implements HttpFilter {
   #route!: Route<ClusterReference>;
   #cluster!: Cluster;
   #descriptors = NO_DESCRIPTORS;
-  #call: GrpcCall | undefined;
+  #call: RunningCall | undefined;
   #isAsking = false;
   /** For the response. */
   #toClient = NO_FIELDS;
@@ -112,7 +112,7 @@ export class RateLimitFilter implements HttpFilter {
   #ask(
     descriptors: readonly RateLimitDescriptor[],
     onAnswer: (answer: LimitAnswer | undefined) => void,
-  ): GrpcCall | undefined {
+  ): RunningCall | undefined {
     const { info } = this.#stream;
     const domain = this.#ofRoute?.domain ?? this.#rules.domain;
     const hits = hitsIn(info.filterState?.get(HITS)?.text);

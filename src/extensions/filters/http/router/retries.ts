@@ -12,6 +12,7 @@ import type { RuntimeFraction } from '../../../../runtime/runtime.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { RouteStats } from '../../../../stats/layouts/route.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
+import { TriedHosts } from '../../../../upstream/hosts/tried-hosts.js';
 import { LimitKind } from '../../../../upstream/limits.js';
 import type { RequestCounts } from './request-counts.js';
 
@@ -26,8 +27,8 @@ export class Retries extends RetryState {
   #holder: Cluster | undefined;
   /** Undefined: the request is counted for its cluster only. Set before begin(). */
   counts: RequestCounts | undefined;
-  /** Addresses of tried hosts, if the policy avoids them. */
-  readonly #previousHosts: string[] = [];
+  /** Tried hosts, if the policy avoids them. */
+  readonly #tried = new TriedHosts();
 
   /** `useRetry`: the fraction of retries that take place. */
   constructor(stream: ResponseStream, random: Random, useRetry: RuntimeFraction) {
@@ -39,7 +40,7 @@ export class Retries extends RetryState {
 
   override begin(policy: RetryPolicy | undefined, headers: HeaderBlock | undefined): void {
     super.begin(policy, headers);
-    if (this.#previousHosts.length > 0) this.#previousHosts.length = 0;
+    this.#tried.clear();
   }
 
   /**
@@ -47,25 +48,18 @@ export class Retries extends RetryState {
    * @param hash of the request, if it has one and the cluster picks by hash
    */
   pickHost(cluster: Cluster, hash: Word64 | undefined): ClusterHost | undefined {
-    const previous = this.#previousHosts;
     const { info } = this.#stream;
     if (info.overrideHost !== '') {
       const chosen = cluster.healthyHostAt(info.overrideHost);
       info.overrideHost = '';
       if (chosen !== undefined || info.isOverrideStrict) return chosen;
     }
-    let host = cluster.pickHost(hash);
-    // If no host or all hosts were tried, further picks are useless.
-    const maxPicks = previous.length > 0 && previous.length < cluster.hostCount ? this.policy.furtherPicks : 0;
-    for (let attempt = 1; attempt <= maxPicks && host !== undefined && previous.includes(host.address); attempt++) {
-      host = cluster.pickHost(hash, attempt);
-    }
-    return host;
+    return this.#tried.pick(cluster, this.policy.furtherPicks, hash);
   }
 
   /** Called when a try on this host has ended and a retry begins. */
-  addPreviousHost({ address }: ClusterHost): void {
-    if (this.policy.avoidsPreviousHosts && !this.#previousHosts.includes(address)) this.#previousHosts.push(address);
+  addPreviousHost(host: ClusterHost): void {
+    if (this.policy.avoidsPreviousHosts) this.#tried.add(host);
   }
 
   /** Called for the head of a response from `cluster`, at `nowMs` since 1970. Returns whether to retry. */

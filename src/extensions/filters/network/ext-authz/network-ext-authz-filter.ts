@@ -1,6 +1,5 @@
 // The network filter ext_authz of one connection: holds the client's bytes until the service has answered.
 
-import type { GrpcCall } from '../../../grpc-sdk.js';
 import {
   FilterClose,
   type FilteredClient,
@@ -9,6 +8,7 @@ import {
   messageOf,
   type NetworkFilter,
   ResponseFlag,
+  type RunningCall,
   type Struct,
 } from '../../../sdk.js';
 import { Decision, decodeAnswer } from '../../http/ext-authz/check-response.js';
@@ -33,7 +33,7 @@ export class NetworkExtAuthzFilter implements NetworkFilter {
   readonly #client: FilteredClient;
   readonly #authorization: ConnectionAuthorization;
   #state = State.New;
-  #call: GrpcCall | undefined;
+  #call: RunningCall | undefined;
   #askedMs = 0;
   /** The answer arrives while the question is sent. */
   #isStarting = false;

@@ -1,7 +1,6 @@
 // The network filter ratelimit of one connection: holds it until the service has answered.
 
-import type { GrpcCall } from '../../../grpc-sdk.js';
-import { FilterClose, type FilteredClient, FilterStatus, type NetworkFilter } from '../../../sdk.js';
+import { FilterClose, type FilteredClient, FilterStatus, type NetworkFilter, type RunningCall } from '../../../sdk.js';
 import type { LimitAnswer } from '../../common/rate-limit/limit-answer.js';
 import { ConnectionLimitStats, type ConnectionLimits } from './connection-limits.js';
 
@@ -11,7 +10,7 @@ const { at } = ConnectionLimitStats;
 export class NetworkRateLimitFilter implements NetworkFilter {
   readonly #client: FilteredClient;
   readonly #limits: ConnectionLimits;
-  #call: GrpcCall | undefined;
+  #call: RunningCall | undefined;
   #isAsking = false;
   /** The answer arrives while the question is sent. */
   #isStarting = false;
