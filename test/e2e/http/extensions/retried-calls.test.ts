@@ -31,7 +31,9 @@ const PREVIOUS_HOSTS = {
 };
 /** {"alg":"RS256","typ":"JWT","kid":"a"}.{"iss":"i"}. */
 const TOKEN = 'eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCIsImtpZCI6ImEifQ.eyJpc3MiOiJpIn0.c2ln';
-const QUICK = { base_interval: '0.001s', max_interval: '0.15s' };
+const QUICK = { base_interval: '0.001s', max_interval: '20s' };
+/** Limits each try. */
+const SHORT = { base_interval: '0.001s', max_interval: '0.3s' };
 
 /** The first path segment of requests by HTTP, or the metadata x-mode of calls, chooses the behaviour of a service. */
 interface Services {
@@ -129,9 +131,9 @@ async function start(t: Test, program: ProxyProgram, filters: Readonly<Record<st
   return { baton, ports, tries, outcome };
 }
 
-const retried = (num_retries: number, retry_on?: string): Config => ({
+const retried = (num_retries: number, retry_on?: string, retry_back_off: Config = QUICK): Config => ({
   num_retries,
-  retry_back_off: QUICK,
+  retry_back_off,
   ...(retry_on !== undefined && { retry_on }),
 });
 
@@ -167,10 +169,10 @@ besideEnvoy('HTTP calls are retried under the conditions of their policy', async
 
 besideEnvoy('each try is limited by the longest back-off interval, and all by the timeout', async (t, program) => {
   const { baton, outcome } = await start(t, program, {
-    tries: httpAuthz('silent', retried(2, '5xx')),
-    unretried: httpAuthz('silent', retried(2)),
-    whole: httpAuthz('silent', retried(9, '5xx'), '0.25s'),
-    grpc: grpcAuthz('silent', retried(1, '5xx')),
+    tries: httpAuthz('silent', retried(2, '5xx', SHORT)),
+    unretried: httpAuthz('silent', retried(2, undefined, SHORT)),
+    whole: httpAuthz('silent', retried(9, '5xx', SHORT), '0.5s'),
+    grpc: grpcAuthz('silent', retried(1, '5xx', SHORT)),
   });
   t.same(await outcome('tries'), [403, 3]);
   t.same(await outcome('unretried'), [403, 1]);
@@ -260,7 +262,10 @@ besideEnvoy('a stream to a processor is opened again with its first message', as
   const processor = await listening(t, server);
   const grpc_service = { envoy_grpc: { cluster_name: 'processor' }, retry_policy: retried(1, 'unavailable') };
   const processing_mode = { response_header_mode: 'SKIP' };
-  const filter = { name: 'proc', typed_config: { '@type': EXT_PROC, grpc_service, processing_mode } };
+  const filter = {
+    name: 'proc',
+    typed_config: { '@type': EXT_PROC, grpc_service, processing_mode, message_timeout: '10s' },
+  };
   const { ports } = await startProxy(t, {
     ...program,
     listeners: {
