@@ -59,7 +59,15 @@ export interface HttpCheckSpec {
   readonly headers: HeaderMutations | undefined;
   /** Matches the service name in the host's response. */
   readonly service: StringRule | undefined;
+  /** The body of the request; undefined: there is none. */
+  readonly send: Buffer | undefined;
+  /** Expected in the body of the response, in this order; none: the body is ignored. */
+  readonly receive: readonly Buffer[];
+  /** How many bytes of that body are searched. */
+  readonly searchedBytes: number;
 }
+
+const DEFAULT_SEARCHED_BYTES = 1024;
 
 export interface GrpcCheckSpec {
   readonly kind: 'grpc';
@@ -187,6 +195,9 @@ function httpCheck(config: HealthCheck_HttpHealthCheck, clusterName: string): Ht
       },
     ]),
     service: matcher && compileStringMatcher(matcher, 'http_health_check.service_name_matcher'),
+    send: config.send && payload(config.send),
+    receive: (config.receive ?? []).map(payload),
+    searchedBytes: Number(config.response_buffer_size ?? DEFAULT_SEARCHED_BYTES) || Number.POSITIVE_INFINITY,
   };
 }
 

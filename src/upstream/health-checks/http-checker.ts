@@ -1,4 +1,4 @@
-// Checks a host by HTTP requests: evaluates the status of the response and, optionally, its service name.
+// Checks a host by HTTP requests: evaluates the status of the response and, optionally, its service name and its body.
 
 import { headerKey } from '../../common/text/header-names.js';
 import type { RequestEncoder } from '../../http/codec/streams.js';
@@ -9,6 +9,7 @@ import type { CheckTarget } from './check-target.js';
 import type { OnChecked } from './checker.js';
 import { type HttpCheckSpec, isInRanges } from './health-check-spec.js';
 import { Outcome } from './host-health.js';
+import { PayloadSearch } from './payload-search.js';
 import { CHECKS_USER_AGENT, StreamChecker } from './stream-checker.js';
 
 export interface HttpCheckerOptions {
@@ -28,6 +29,10 @@ export class HttpChecker extends StreamChecker {
   #outcome: Outcome = Outcome.Failed;
   #reason = '';
   #status = 0;
+  /** Undefined: the body of this response is ignored. */
+  #search: PayloadSearch | undefined;
+  #searchedBytes = 0;
+  #isFound = false;
 
   constructor(caller: CallingThread, target: CheckTarget, options: HttpCheckerOptions, onChecked: OnChecked) {
     super(caller, target, options.timeoutMs, onChecked);
@@ -41,20 +46,48 @@ export class HttpChecker extends StreamChecker {
     head.add(HOST, hostname || spec.host);
     head.add(USER_AGENT, CHECKS_USER_AGENT);
     spec.headers?.apply(head, undefined);
-    encoder.headers(head, true);
+    const { send } = spec;
+    if (send === undefined) return encoder.headers(head, true);
+    head.add(CONTENT_LENGTH, String(send.length));
+    encoder.headers(head, false);
+    const { memory } = this.thread;
+    for (let at = 0; at < send.length; at += PIECE) {
+      const piece = send.subarray(at, at + PIECE);
+      const offset = memory.scratch(piece.length);
+      memory.bytes.set(piece, offset);
+      encoder.data(offset, piece.length, at + PIECE >= send.length);
+    }
   }
 
   protected responded(headers: HeaderBlock, endStream: boolean): void {
     this.#judge(headers);
-    if (endStream) this.ended(this.#outcome, this.#reason, this.#status);
+    const { receive } = this.#options.spec;
+    const isPassed = this.#outcome === Outcome.Passed || this.#outcome === Outcome.Degraded;
+    this.#search = isPassed && receive.length > 0 ? new PayloadSearch(receive) : undefined;
+    this.#searchedBytes = 0;
+    this.#isFound = false;
+    if (endStream) this.#complete();
   }
 
-  onData(_offset: number, _length: number, endStream: boolean): void {
-    if (endStream) this.ended(this.#outcome, this.#reason, this.#status);
+  onData(offset: number, length: number, endStream: boolean): void {
+    if (this.#search !== undefined && !this.#isFound) this.#searchBody(this.#search, offset, length);
+    if (endStream) this.#complete();
   }
 
   onTrailers(): void {
-    this.ended(this.#outcome, this.#reason, this.#status);
+    this.#complete();
+  }
+
+  #searchBody(search: PayloadSearch, offset: number, length: number): void {
+    const bytes = Math.min(length, this.#options.spec.searchedBytes - this.#searchedBytes);
+    this.#searchedBytes += bytes;
+    if (bytes > 0) this.#isFound = search.take(this.thread.memory.bytes.subarray(offset, offset + bytes));
+  }
+
+  #complete(): void {
+    if (this.#search === undefined || this.#isFound) return this.ended(this.#outcome, this.#reason, this.#status);
+    this.#search = undefined;
+    this.ended(Outcome.Failed, `${this.#reason} without the expected body`, this.#status);
   }
 
   #judge(headers: HeaderBlock): void {
@@ -90,7 +123,10 @@ function oneLine(text: string): string {
   return text.replace(/[^ -~]/g, '?').slice(0, 100);
 }
 
+/** Bytes of one piece of the request's body. */
+const PIECE = 16 * 1024;
 const HOST = headerKey('host');
+const CONTENT_LENGTH = headerKey('content-length');
 const USER_AGENT = headerKey('user-agent');
 const DEGRADED = headerKey('x-envoy-degraded');
 const HEALTHCHECKED_CLUSTER = headerKey('x-envoy-upstream-healthchecked-cluster');

@@ -16,7 +16,7 @@ import type { Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
 import { checkConnected, checkPipe, isPlainIp } from '../addresses.js';
 
-/** The payload of a TCP check is sent in one turn. */
+/** A payload is sent in one turn. */
 const MAX_PAYLOAD_BYTES = 64 * 1024;
 
 /** Reports health check settings of a cluster that are not supported. */
@@ -83,6 +83,15 @@ function checkHttp(config: HealthCheck_HttpHealthCheck, path: Path, problems: Pr
     );
   }
   if (!/^[!-~]*$/.test(host)) problems.error([...path, 'host'], `'${host}' is not a valid host`);
+  const { method = 'GET' } = config;
+  if (config.send !== undefined && !METHODS_WITH_BODY.has(method)) {
+    const message = `HTTP health check cannot specify a request payload with method '${method}': it must be POST, PUT, PATCH or OPTIONS`;
+    problems.error([...path, 'send'], message, 'key');
+  }
+  checkPayload(config.send, [...path, 'send'], problems);
+  config.receive?.forEach((payload, index) => {
+    checkPayload(payload, [...path, 'receive', index], problems);
+  });
   for (const field of ['expected_statuses', 'retriable_statuses'] as const) {
     config[field]?.forEach((range, index) => {
       checkRange(range, [...path, field, index], problems);
@@ -98,6 +107,8 @@ function checkHttp(config: HealthCheck_HttpHealthCheck, path: Path, problems: Pr
     } else if (!isFieldName(name)) problems.error(at, `'${name}' is not a valid header name`);
   });
 }
+
+const METHODS_WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'OPTIONS']);
 
 function checkGrpc(config: HealthCheck_GrpcHealthCheck, cluster: Cluster, path: Path, problems: Problems): void {
   const protocol = hostProtocol(cluster);
