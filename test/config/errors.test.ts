@@ -151,7 +151,6 @@ stats_sinks:
     `baton.yaml:5:31: ${CLUSTER}.http2_protocol_options.connection_keepalive: it has no effect without an interval`,
     `baton.yaml:8:31: static_resources.clusters[1].http2_protocol_options.connection_keepalive: the cluster's '${HTTP_OPTIONS}' have http2_protocol_options, which take precedence: set it there`,
     `baton.yaml:12:59: static_resources.clusters[1].typed_extension_protocol_options["${HTTP_OPTIONS}"].explicit_http_config.http2_protocol_options.connection_keepalive: it has no effect without an interval`,
-    `baton.yaml:12:96: static_resources.clusters[1].typed_extension_protocol_options["${HTTP_OPTIONS}"].explicit_http_config.http2_protocol_options.connection_keepalive.interval_jitter: field 'interval_jitter' of envoy.config.core.v3.KeepaliveSettings is not implemented in Baton`,
   ],
   [
     'a field of a sink that is not implemented',

@@ -15,7 +15,6 @@ import {
 
 const OTHER_TYPES = `use ${DNS_CLUSTER}, or set type to STATIC, STRICT_DNS, LOGICAL_DNS, EDS or ORIGINAL_DST`;
 const OTHER_CHECKS = 'use http_health_check, grpc_health_check or tcp_health_check';
-const BODIES = 'HTTP health checks evaluate the status of the response: use expected_statuses';
 /** For fields that bound the load of hosts in consistent hashing. */
 export const UNBOUNDED_HASHES =
   'all requests with the same hash go to the same host, without a limit: give hosts weights, or use LEAST_REQUEST';
@@ -299,9 +298,9 @@ export const CLUSTER: ImplementedTable = {
       TRACE: true,
       PATCH: true,
     }),
-    send: refused('HTTP health checks have no body: leave it out'),
-    receive: refused(BODIES),
-    response_buffer_size: refused(BODIES),
+    send: true,
+    receive: true,
+    response_buffer_size: true,
     use_alpn_protocol: onlyFalse('set codec_client_type to the protocol that hosts negotiate'),
   },
   'envoy.config.core.v3.HealthCheck.GrpcHealthCheck': obeyed('service_name', 'authority', 'initial_metadata'),
@@ -375,6 +374,7 @@ export const CLUSTER: ImplementedTable = {
   'envoy.config.core.v3.KeepaliveSettings': {
     interval: true,
     timeout: true,
-    ...notImplemented('interval_jitter', 'connection_idle_interval'),
+    interval_jitter: true,
+    connection_idle_interval: true,
   },
 };

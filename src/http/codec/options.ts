@@ -53,6 +53,10 @@ export interface Http2Options {
   /** Sends PING when the connection has been silent for `intervalMs`, and ends it without an answer after `timeoutMs`; 0: never. */
   keepaliveIntervalMs: number;
   keepaliveTimeoutMs: number;
+  /** Up to this part of the interval is added to it at random, in percent. */
+  keepaliveJitterPercent: number;
+  /** A request on a connection on which nothing was received for this long begins with a PING; 0: never. Only for connections to hosts. */
+  keepaliveIdleMs: number;
   /** How long the peer may accept none of a complete message's queued bytes; 0: no limit. */
   flushTimeoutMs: number;
   /** Limit for the names and values of a header section together, and for their number. */
@@ -76,6 +80,8 @@ export const DEFAULT_HTTP2_OPTIONS: Http2Options = {
   allowsConnectProtocol: false,
   keepaliveIntervalMs: 0,
   keepaliveTimeoutMs: 0,
+  keepaliveJitterPercent: 15,
+  keepaliveIdleMs: 0,
   flushTimeoutMs: 5 * 60_000,
   maxHeadBytes: 60 * 1024,
   maxHeaders: 100,

@@ -232,6 +232,13 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     return Number.POSITIVE_INFINITY;
   }
 
+  /** HTTP/1 has no pings. */
+  readonly idlePingMs = 0;
+
+  ping(): number {
+    return Number.POSITIVE_INFINITY;
+  }
+
   interrupted(): void {
     if (this.isClosed) return;
     const { decoder } = this;

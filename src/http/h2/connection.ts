@@ -98,7 +98,7 @@ export abstract class H2Connection implements ConnectionCodec, StreamCarrier, Re
     this.#decoder = new HpackDecoder(memory, Math.max(4096, options.tableBytes));
     this.#sender = new StreamSender(this, memory, this.peer, this.floods, options.usesHuffman);
     this.#fragments = new SectionFragments(memory, options.maxHeadBytes);
-    this.#keepalive = new Keepalive(options);
+    this.#keepalive = new Keepalive(options, this.shared.random);
     this.#receiveWindow = options.connectionWindow;
   }
 
@@ -191,6 +191,16 @@ export abstract class H2Connection implements ConnectionCodec, StreamCarrier, Re
       return left;
     }
     return Math.min(left, this.#checkQueues(now));
+  }
+
+  /** See ClientCodec. */
+  get idlePingMs(): number {
+    return this.options.keepaliveIdleMs;
+  }
+
+  ping(now: number): number {
+    if (!this.isClosed && this.#keepalive.sends(now)) this.writer.ping();
+    return this.options.keepaliveTimeoutMs;
   }
 
   /** Resets streams whose message is complete, but whose peer accepts nothing of it for too long. */

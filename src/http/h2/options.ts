@@ -1,7 +1,7 @@
 // Converts Http2ProtocolOptions to the options of a codec.
 
 import { durationMs } from '../../common/time/duration.js';
-import type { Http2ProtocolOptions } from '../../config/generated/api.js';
+import type { Http2ProtocolOptions, KeepaliveSettings } from '../../config/generated/api.js';
 import { DEFAULT_HTTP2_OPTIONS, type Http2Options } from '../codec/options.js';
 
 /** The options that other messages have. */
@@ -26,6 +26,14 @@ export function http2Options(config: Http2ProtocolOptions | undefined, limits: H
     usesHuffman: config?.enable_huffman_encoding ?? standard.usesHuffman,
     keepaliveIntervalMs: durationMs(config?.connection_keepalive?.interval, 0),
     keepaliveTimeoutMs: durationMs(config?.connection_keepalive?.timeout, 0),
+    keepaliveJitterPercent: jitterPercent(config?.connection_keepalive) ?? standard.keepaliveJitterPercent,
+    keepaliveIdleMs: durationMs(config?.connection_keepalive?.connection_idle_interval, 0),
     ...limits,
   };
+}
+
+/** As in Envoy, in whole percents. */
+function jitterPercent(settings: KeepaliveSettings | undefined): number | undefined {
+  const percent = settings?.interval_jitter;
+  return percent && Math.round(Number(percent.value ?? 0));
 }

@@ -1,5 +1,6 @@
-// The memory, header blocks and builder that the HTTP/2 codecs of one thread share.
+// The memory, header blocks, builder and random numbers that the HTTP/2 codecs of one thread share.
 
+import { Random } from '../../common/random.js';
 import type { Memory } from '../../io/memory.js';
 import { type HeaderBlockPool, headerBlocks } from '../headers/header-block.js';
 import { HeadBuilder } from './head-builder.js';
@@ -8,6 +9,8 @@ export class H2Shared {
   readonly memory: Memory;
   readonly blocks: HeaderBlockPool;
   readonly builder: HeadBuilder;
+  /** For the jitter of pings. */
+  readonly random = new Random();
 
   constructor(memory: Memory) {
     this.memory = memory;

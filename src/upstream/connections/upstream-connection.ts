@@ -65,6 +65,10 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   #isUsedUp = false;
   /** The host closes it after the requests in flight. */
   #isEnding = false;
+  /** See ClientCodec. */
+  private idlePingMs = 0;
+  /** When something was last received, or it connected (monotonic); only with idlePingMs. */
+  private receivedMs = 0;
 
   constructor(pool: ConnectionPool) {
     super(pool.cluster, pool.host, undefined, pool.options);
@@ -101,6 +105,7 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
       this.#isUsedUp = true;
       this.stats.increment(ClusterStats.at.upstream_cx_max_requests);
     }
+    if (this.idlePingMs > 0) this.#pingIfIdle();
     return this.#codec!.newStream(decoder);
   }
 
@@ -191,7 +196,8 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   protected connected(): void {
     const { cluster, thread } = this.pool;
     this.#codec = this.#protocol().codec(this, this, this.pool.streamsPerConnection);
-    this.#idleSinceMs = thread.clock.monotonicMs;
+    this.#idleSinceMs = this.receivedMs = thread.clock.monotonicMs;
+    this.idlePingMs = this.#codec.idlePingMs;
     this.#armTimer(cluster.spec.idleTimeoutMs, this.#codec.check(this.#idleSinceMs));
     this.pool.connectionReady(this, true);
   }
@@ -212,6 +218,7 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   }
 
   protected received(offset: number, length: number): void {
+    if (this.idlePingMs > 0) this.receivedMs = this.pool.thread.clock.monotonicMs;
     this.#codec!.receive(offset, length);
   }
 
@@ -273,6 +280,12 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   }
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #pingIfIdle(): void {
+    const { clock, wheel } = this.pool.thread;
+    const now = clock.monotonicMs;
+    if (now - this.receivedMs > this.idlePingMs) wheel.hasten(this.timer, this.#codec!.ping(now));
+  }
 
   /** Sets the timer to the first of idle timeout (`idleLeft`; 0: none), maximum age, and what is due in the codec. */
   #armTimer(idleLeft: number, codecLeft: number): void {

@@ -709,7 +709,7 @@ t.test('a message that the client does not take is given up', (t) => {
 });
 
 t.test('a silent client is pinged, and cut off without an answer', (t) => {
-  const peer = new ServerPeer({ keepaliveIntervalMs: 1000, keepaliveTimeoutMs: 200 });
+  const peer = new ServerPeer({ keepaliveIntervalMs: 1000, keepaliveTimeoutMs: 200, keepaliveJitterPercent: 0 });
   t.equal(peer.codec.check(5000), 1000);
   let left = 0;
   peer.turn(() => (left = peer.codec.check(6000)));

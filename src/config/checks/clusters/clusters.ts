@@ -86,6 +86,8 @@ function checkHostThresholds({ circuit_breakers: breakers }: Cluster, path: Path
   breakers?.per_host_thresholds?.forEach((thresholds, index) => {
     for (const field of Object.keys(thresholds ?? {})) {
       if (field === 'priority' || field === 'max_connections') continue;
+      // As in Envoy, hosts have no gauges of what remains.
+      if (field === 'track_remaining') continue;
       const at = [...path, 'circuit_breakers', 'per_host_thresholds', index, field];
       problems.error(at, 'Unsupported field in per_host_thresholds: set max_connections', 'key');
     }

@@ -109,7 +109,13 @@ function checkKeepalive(cluster: Cluster, path: Path, problems: Problems): void 
     [typed?.connection_keepalive, [...path, 'typed_extension_protocol_options', HTTP_OPTIONS, holder, ...field]],
     [keepalive, at],
   ] as const) {
-    if (settings === undefined || settings.interval !== undefined || problems.has([...place, 'interval'])) continue;
+    if (
+      settings === undefined ||
+      INTERVALS.some((name) => settings[name] !== undefined || problems.has([...place, name]))
+    )
+      continue;
     problems.error(place, 'it has no effect without an interval', 'key');
   }
 }
+
+const INTERVALS = ['interval', 'connection_idle_interval'] as const;
