@@ -1360,7 +1360,6 @@ static_resources:
     "request_headers_to_add[2].header.key: 'content-length' is set by the check itself",
     "request_headers_to_remove[0]: 'host' cannot be removed",
     "http_health_check.codec_client_type: 'HTTP3' of envoy.config.core.v3.HealthCheck.HttpHealthCheck.codec_client_type is not implemented",
-    'http_health_check.receive: field',
     `baton.yaml:20:7: ${CLUSTER}.health_checks[1]: multiple health checks are not supported`,
     'health_checks[1].tcp_health_check.send.text: it must be bytes in hexadecimal digits',
     'clusters[1].health_checks[0].grpc_health_check: b cluster must support HTTP/2 for gRPC healthchecking',
