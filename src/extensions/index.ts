@@ -11,7 +11,9 @@ import { brotliCompressor, brotliDecompressor } from './compression/brotli.js';
 import { gzipCompressor, gzipDecompressor } from './compression/gzip.js';
 import { zstdCompressor, zstdDecompressor } from './compression/zstd.js';
 import type { AnyExtension } from './factories.js';
+import { admissionControl } from './filters/http/admission-control/index.js';
 import { apiKeyAuth } from './filters/http/api-key-auth/index.js';
+import { bandwidthLimit } from './filters/http/bandwidth-limit/index.js';
 import { basicAuth } from './filters/http/basic-auth/index.js';
 import { buffer } from './filters/http/buffer/index.js';
 import { compressor } from './filters/http/compressor/index.js';
@@ -104,6 +106,8 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   apiKeyAuth,
   basicAuth,
   buffer,
+  bandwidthLimit,
+  admissionControl,
   compressor,
   connectGrpcBridge,
   cors,

@@ -323,6 +323,7 @@ export {
   portOfAddress,
 } from '../io/addresses/address.js';
 export { type IpRange, ipRange, isInRange, RangeTable } from '../io/addresses/ip-range.js';
+export { HeldBytes } from '../io/held-bytes.js';
 export { type Memory, NoRoomError } from '../io/memory.js';
 export type { Clock } from '../io/time/clock.js';
 export { Timer, type Timers } from '../io/time/timing-wheel.js';

@@ -92,6 +92,7 @@ export const COMMON: ImplementedTable = {
     'enable_string_concat',
     'enable_string_functions',
   ),
+  'envoy.config.core.v3.RuntimePercent': obeyed('default_value', 'runtime_key'),
   'envoy.config.core.v3.RuntimeUInt32': obeyed('default_value', 'runtime_key'),
   'envoy.type.v3.FractionalPercent': {
     numerator: true,
