@@ -160,6 +160,16 @@ export class ControlPlane {
     return `${version}`;
   }
 
+  /** Adds or replaces one resource, and pushes it as set() does. Does not encode the others again. */
+  change(type: ResourceType, resource: Config): void {
+    const { kept, version } = this.#of(type);
+    const name = nameOf(type, resource);
+    const value = encodeResource(RESOURCE_MESSAGES[type], resource);
+    const changed = { name, version: `${version + 1}`, typeUrl: urlOf(type), value };
+    this.#resources.set(type, { version: version + 1, kept: new Map(kept).set(name, changed) });
+    for (const stream of this.#streams) stream.push(type);
+  }
+
   /** Holds responses until release(). */
   hold(): void {
     this.#held ??= [];
