@@ -2,7 +2,7 @@
 // they contain are created.
 
 import { createRequire } from 'node:module';
-import type { ReflectionObject, Root, Type } from 'protobufjs';
+import type { Namespace, ReflectionObject, Root, Type } from 'protobufjs';
 import type * as ProtoJson from 'protobufjs/ext/protojson.js';
 import type protobufjs from 'protobufjs/light.js';
 import { type BundleNode, findNode, isType, oneofMembers, outermostType, readBundle, readField } from './bundle.js';
@@ -43,7 +43,10 @@ export function loadAllMessages(): Root {
         if (type === undefined || made.has(type.name)) continue;
         made.add(type.name);
         const { home, node } = type;
-        this.define(home.split('.'), { [type.name.slice(home.length + 1)]: complete(node, type.name, home) });
+        const space = this.define(home.split('.'), {
+          [type.name.slice(home.length + 1)]: complete(node, type.name, home),
+        });
+        rememberNames(space.get(type.name.slice(home.length + 1)), `.${type.name}`);
         open.push(...heldTypes(node, home));
       }
       // The types of the fields exist by now.
@@ -51,6 +54,14 @@ export function loadAllMessages(): Root {
     }
   }
   return new AllMessages();
+}
+
+/** The library joins the full name of a type each time that it converts a message, which is a tenth of the time for large configurations. */
+function rememberNames(object: ReflectionObject | null, fullName: string): void {
+  if (object === null) return;
+  Object.defineProperty(object, 'fullName', { value: fullName });
+  const { nestedArray = [] } = object as Partial<Namespace>;
+  for (const inner of nestedArray) rememberNames(inner, `${fullName}.${inner.name}`);
 }
 
 type Lookup = (this: Root, path: string | readonly string[], ...rest: readonly unknown[]) => ReflectionObject | null;

@@ -190,7 +190,9 @@ export class ResourceCheck {
         const { access_log: logs } = message as Listener;
         reportLogFilters(logs, 'access_log', (place, text) => problems.error(parsePath(place), text));
       }
-      reportLogFiles(message, [], (place, text) => problems.error(parsePath(place), text));
+      // There are many, which hold no logs.
+      if (this.#message !== ENDPOINTS)
+        reportLogFiles(message, [], (place, text) => problems.error(parsePath(place), text));
       reportMissingFiles(this.#schema, this.#message, message, (place, text) => problems.error(place, text));
     }
     const name = this.#checkName(message, known.name, problems, formatPath(path));
