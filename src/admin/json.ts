@@ -1,7 +1,7 @@
 // JSON of admin endpoints: proto field names, one space of indentation, and lists of any length that are produced while they
 // are sent.
 
-import { type Address, AddressKind } from '../io/addresses/address.js';
+import { type Address, AddressKind, endpointIdOf, internalNameOf } from '../io/addresses/address.js';
 
 export const JSON_TYPE = 'application/json';
 
@@ -64,5 +64,10 @@ export function* prettyList(
 /** envoy.config.core.v3.Address */
 export function addressJson(address: Address): JsonObject {
   if (address.kind === AddressKind.Unix) return { pipe: { path: address.path } };
+  if (address.kind === AddressKind.Internal) {
+    const endpoint = endpointIdOf(address.path);
+    const id = endpoint === '' ? {} : { endpoint_id: endpoint };
+    return { envoy_internal_address: { server_listener_name: internalNameOf(address.path), ...id } };
+  }
   return { socket_address: { address: address.ip, port_value: address.port } };
 }

@@ -6,6 +6,7 @@ import { openTelemetryAccessLog } from './access-loggers/open-telemetry/index.js
 import { scriptAccessLog } from './access-loggers/script/index.js';
 import { stderrAccessLog } from './access-loggers/stderr/index.js';
 import { stdoutAccessLog } from './access-loggers/stdout/index.js';
+import { internalListener } from './bootstrap/internal-listener/index.js';
 import { scripts } from './bootstrap/scripts/index.js';
 import { brotliCompressor, brotliDecompressor } from './compression/brotli.js';
 import { gzipCompressor, gzipDecompressor } from './compression/gzip.js';
@@ -85,6 +86,7 @@ import { datadogTracer } from './tracers/datadog/index.js';
 import { openTelemetryParts, openTelemetryTracer } from './tracers/open-telemetry/index.js';
 import { skyWalkingTracer } from './tracers/skywalking/index.js';
 import { zipkinTracer } from './tracers/zipkin/index.js';
+import { internalUpstream } from './transport-sockets/internal-upstream/index.js';
 import { upstreamProxyProtocol } from './transport-sockets/proxy-protocol/index.js';
 import { downstreamTls, upstreamTls } from './transport-sockets/tls/index.js';
 
@@ -96,6 +98,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   scriptAccessLog,
   stderrAccessLog,
   stdoutAccessLog,
+  internalListener,
   scripts,
   brotliCompressor,
   brotliDecompressor,
@@ -180,6 +183,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   zipkinTracer,
   downstreamTls,
   upstreamTls,
+  internalUpstream,
   upstreamProxyProtocol,
   ...NAMED,
 ];

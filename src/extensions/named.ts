@@ -20,17 +20,6 @@ const RAW_BUFFER = {
 };
 
 export const NAMED: readonly NamedExtension[] = [
-  // It makes internal listeners possible. Without one, as in the bootstraps of Istio, it has no effect.
-  {
-    category: 'envoy.bootstrap',
-    name: 'envoy.bootstrap.internal_listener',
-    typeUrls: ['type.googleapis.com/envoy.extensions.bootstrap.internal_listener.v3.InternalListener'],
-    implemented: {
-      'envoy.extensions.bootstrap.internal_listener.v3.InternalListener': {
-        buffer_size_kb: accepted('it is the buffer of internal listeners, which are refused'),
-      },
-    },
-  },
   // Parts of matchers, which filters/common/matching compiles.
   ...matcherParts(),
   // %METADATA% and %REQ_WITHOUT_QUERY% are available in every format, whether a format names their extensions or not.

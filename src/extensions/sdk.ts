@@ -319,6 +319,7 @@ export {
   ipAddress,
   ipBytesOf,
   ipOfAddress,
+  parseAddress,
   parseIp,
   portOfAddress,
 } from '../io/addresses/address.js';

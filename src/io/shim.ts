@@ -10,7 +10,7 @@
 // - `events`, `submissions`, `control` and `clock` are allocated by JavaScript; the shim writes `events` and reads `submissions` only while
 // it runs, never while JavaScript runs. Their buffers must never be transferred: native code keeps their addresses (`memory` is shared
 // memory because that cannot be transferred at all).
-// - Descriptors: openListenSocket(), duplicate(), openMeetingSocket() and socketPair() return descriptors that the caller owns and closes
+// - Descriptors: openListenSocket(), duplicate(), openMeetingSocket(), socketPair() and streamPair() return descriptors that the caller owns and closes
 // with closeDescriptor(), as it does the descriptors of a received message. watchMessages() and adopt() take ownership of their descriptor.
 // Sending a descriptor sends a copy, addListener() makes a copy of its own (dup), and copyFrozen() returns a copy.
 // - An ID names a connection or listener until JavaScript submits CLOSE or RESET (or calls removeListener). Only then, and after the
@@ -624,6 +624,8 @@ export interface NativeShim {
   openMeetingSocket(address: Uint8Array, mode?: number): number;
   /** Creates two connected sockets for ordered messages (SOCK_SEQPACKET). One is passed to another process, whose close ends the other. */
   socketPair(): [number, number];
+  /** Creates two connected Unix stream sockets for adopt(), non-blocking and close-on-exec. Throws an Error with `code`. */
+  streamPair(): [number, number];
   /**
    * Takes over `fd` (from one of the two calls above, or received) and watches it on this thread's event loop. Throws an Error with `code`,
    * and then the caller still owns `fd`: EPROTOTYPE if `isConversation` and it is not SOCK_SEQPACKET.

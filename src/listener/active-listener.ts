@@ -1,6 +1,6 @@
 // A version of a listener on one worker: accepts connections and passes them to the matching filter chain.
 
-import { type Address, decodeSockaddr } from '../io/addresses/address.js';
+import { type Address, addressText, decodeSockaddr, INTERNAL_PEER } from '../io/addresses/address.js';
 import type { BufferLimits } from '../io/transport/buffer-limits.js';
 import type { ConnectionHandler, ListenerHandler } from '../io/transport/connection-handler.js';
 import type { Transport } from '../io/transport/transport.js';
@@ -15,7 +15,7 @@ import type { ConnectionLog } from './connection-log.js';
 import { type ConnectionOwner, DownstreamConnection } from './downstream-connection.js';
 import type { DrainWindow } from './drain-window.js';
 import type { HandedOverConnection, HandOverQueue, PreparedTakeOver } from './hand-over.js';
-import type { InspectedSocket } from './inspected-socket.js';
+import type { InspectedSocket, InternalOrigin } from './inspected-socket.js';
 import { type InspectionEvents, type InspectionSettings, Inspections } from './inspections.js';
 import type { FilterChain, FilterChainFinder, FilterTakeOver } from './network-filter.js';
 import { OpenConnections } from './open-connections.js';
@@ -51,6 +51,8 @@ export interface ActiveListenerOptions {
    * use_original_dst.
    */
   listenerAt?: ((destination: Address) => ActiveListener | undefined) | undefined;
+  /** It has no sockets: acceptWithin() gives it connections. `inspection` is set. */
+  isInternal?: boolean;
 }
 
 export class ActiveListener implements WorkerListener, ListenerHandler, ConnectionOwner, InspectionEvents {
@@ -73,6 +75,7 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
   readonly #accepted: AcceptedSocket;
   readonly #inspections: Inspections | undefined;
   readonly #listenerAt: ActiveListenerOptions['listenerAt'];
+  readonly #isInternal: boolean;
   /** Chains for new connections, by ID. */
   #chains: ReadonlyMap<number, FilterChain> = new Map();
   #finder: FilterChainFinder;
@@ -102,6 +105,7 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
     this.#nextSerial = options.nextSerial;
     this.#accepted = new AcceptedSocket(options.transport);
     this.#listenerAt = options.listenerAt;
+    this.#isInternal = options.isInternal ?? false;
     const { inspection } = options;
     this.#inspections = inspection && new Inspections(inspection, options.transport, options.stats, this);
     this.#finder = finder;
@@ -236,6 +240,8 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
 
   /** Starts moving its connections to another process; undefined: stops that, and they drain. */
   handOver(handOverQueue: HandOverQueue | undefined): void {
+    // The other ends of its connections are in this process.
+    if (this.#isInternal) return;
     this.#handOverQueue = handOverQueue;
     for (const chain of this.#allChains()) setHandOverQueue(chain, handOverQueue);
     if (handOverQueue === undefined) return;
@@ -317,6 +323,31 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
     );
   }
 
+  /** It is an internal listener: it has no sockets, and gets its connections from this thread. */
+  get isInternal(): boolean {
+    return this.#isInternal;
+  }
+
+  /** Serves one end of a connection within this thread, and owns the descriptor. */
+  acceptWithin(fd: number, origin: InternalOrigin): void {
+    if (this.#rejects() || !this.#mayAccept()) return this.#transport.closeGiven(fd);
+    let id: number;
+    try {
+      id = this.#transport.adoptGiven(fd, this.#limits);
+    } catch (error) {
+      this.#releaseLimits();
+      this.#transport.report(error);
+      return;
+    }
+    try {
+      const handler = this.#inspections!.begin(id, INTERNAL_PEER, undefined, origin);
+      if (handler !== undefined) this.#transport.setHandler(id, handler);
+    } catch (error) {
+      this.#transport.reset(id);
+      throw error;
+    }
+  }
+
   /** Passes the socket to the listener filters first. */
   #inspect(inspections: Inspections, id: number, offset: number, length: number): ConnectionHandler | undefined {
     if (this.#rejects() || !this.#mayAccept()) {
@@ -355,9 +386,10 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
       this.#releaseLimits();
       return undefined;
     }
-    const { detected, isLocalRestored, localText: local, remote, startMonotonicMs } = socket;
+    const { detected, isLocalRestored, localText: local, origin, remote, startMonotonicMs } = socket;
     const direct = socket.direct === remote && !isLocalRestored ? undefined : socket.direct;
-    const known = { remote, direct, local, isLocalRestored, startMonotonicMs, detected };
+    const directLocal = origin && addressText(origin.local);
+    const known = { remote, direct, local, isLocalRestored, startMonotonicMs, detected, directLocal, passed: origin?.passed };
     return this.#serve(new chain.Connection(this.#transport, socket.id, this, chain, this.#nextSerial(), known), chain);
   }
 

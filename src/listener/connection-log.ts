@@ -21,6 +21,7 @@ export class ConnectionLog implements OwnerLog {
   begin(connection: DownstreamConnection): StreamInfo {
     const info = this.#infoFrom(connection.startMonotonicMs);
     info.downstream = connection;
+    if (connection.dynamicMetadata !== undefined) info.shareDynamicMetadata(connection.dynamicMetadata);
     info.chain = connection.chain.names;
     info.connectionId = connection.serial;
     info.connectionStartMs = connection.startMonotonicMs;

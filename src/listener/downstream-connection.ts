@@ -1,6 +1,8 @@
 // The socket of one accepted connection: its addresses, its stats, and the single place where it ends.
 
 import { DynamicMetadata } from '../access-log/stream/dynamic-metadata.js';
+import { FilterState } from '../access-log/stream/filter-state.js';
+import type { PassedValues } from '../access-log/stream/passed-values.js';
 import type { ChainNames, StreamInfo } from '../access-log/stream/stream-info.js';
 import { MAX_TIMER_MS } from '../common/time/max-timer.js';
 import type { Struct } from '../config/generated/api.js';
@@ -67,6 +69,10 @@ export interface KnownConnection {
   readonly startMonotonicMs: number;
   /** What listener filters have detected. */
   readonly detected?: DetectedProtocols | undefined;
+  /** The socket's own address, of a connection to an internal listener; absent: that of the kernel. */
+  readonly directLocal?: string;
+  /** What a connection to an internal listener brings with it. */
+  readonly passed?: PassedValues | undefined;
 }
 
 /** The range of the peer's sockaddr in memory. */
@@ -117,6 +123,8 @@ export class DownstreamConnection {
   requestedHost = '';
   /** What network filters have set; undefined: nothing. */
   dynamicMetadata: DynamicMetadata | undefined = undefined;
+  /** What the opener of a connection to an internal listener shares; undefined: nothing. */
+  readonly filterState: FilterState | undefined;
   /** The filter chain that it began with. */
   readonly chain: ConnectionChain;
   /** For the access log of the listener; undefined if it has none. The handler records here what it knows of the connection. */
@@ -169,8 +177,14 @@ export class DownstreamConnection {
     this.remoteIp = remote.ip;
     this.#remoteKind = remote.kind;
     this.#remotePort = remote.port;
-    if (remote.kind === AddressKind.Unix) this.#remoteText = remote.path;
-    if (isKnown) this.#localText = origin.local;
+    this.#remoteText = remote.path;
+    if (isKnown) {
+      this.#localText = origin.local;
+      this.#directLocalText = origin.directLocal ?? '';
+    }
+    const passed = isKnown ? origin.passed : undefined;
+    this.filterState = passed && passedState(passed);
+    if (passed !== undefined) for (const [namespace, value] of passed.metadata) this.addMetadata(namespace, value);
     this.startMonotonicMs = isKnown ? origin.startMonotonicMs : transport.clock.monotonicMs;
     this.info = listener.log?.begin(this);
     if (!isNew) {
@@ -198,7 +212,7 @@ export class DownstreamConnection {
       kind,
       ip: this.remoteIp,
       port: this.#remotePort,
-      path: kind === AddressKind.Unix ? this.#remoteText : '',
+      path: kind >= AddressKind.Unix ? this.#remoteText : '',
     };
   }
 
@@ -339,4 +353,11 @@ export class DownstreamConnection {
     workerStats.decrement(ListenerWorkerStats.at.downstream_cx_active);
     this.listener.connectionEnded(this);
   }
+}
+
+function passedState({ objects }: PassedValues): FilterState | undefined {
+  if (objects.length === 0) return undefined;
+  const state = new FilterState();
+  for (const [key, object] of objects) state.set(key, object);
+  return state;
 }

@@ -1,6 +1,7 @@
 // An accepted socket while listener filters inspect its first bytes. The bytes stay in the kernel: the connection then receives
 // all of them except those that a filter has consumed.
 
+import type { PassedValues } from '../access-log/stream/passed-values.js';
 import { type Address, addressText, decodeSockaddr } from '../io/addresses/address.js';
 import { Timer } from '../io/time/timing-wheel.js';
 import type { DetectedProtocols } from '../io/tls/detected-protocols.js';
@@ -8,6 +9,7 @@ import type { ConnectionHandler } from '../io/transport/connection-handler.js';
 import type { Transport } from '../io/transport/transport.js';
 import { type InspectedConnection, type ListenerFilter, Verdict } from './listener-filter.js';
 import type { ConnectionProperties } from './network-filter.js';
+import { passedDestination, passedSource } from './passed-ends.js';
 
 /** Why a socket is dropped. */
 export type InspectionFailure = 'remote_close' | 'refused' | 'error';
@@ -22,6 +24,14 @@ export interface InspectionOwner {
   failed(socket: InspectedSocket, why: InspectionFailure): void;
   /** Called when the inspection has timed out. */
   timedOut(socket: InspectedSocket): void;
+}
+
+/** A connection to an internal listener, which the kernel knows nothing about. */
+export interface InternalOrigin {
+  /** The address that it was opened to. */
+  readonly local: Address;
+  /** What it brings with it. */
+  readonly passed: PassedValues | undefined;
 }
 
 export class InspectedSocket implements ConnectionHandler, ConnectionProperties, InspectedConnection {
@@ -39,14 +49,18 @@ export class InspectedSocket implements ConnectionHandler, ConnectionProperties,
   #local: Address | undefined;
   #isLocalRestored = false;
   #isPassedOn = false;
+  /** What it is when it is a connection to an internal listener. */
+  readonly origin: InternalOrigin | undefined;
   #next = 0;
   #taken = 0;
 
-  constructor(owner: InspectionOwner, transport: Transport, id: number, peer: Address) {
+  constructor(owner: InspectionOwner, transport: Transport, id: number, peer: Address, origin?: InternalOrigin) {
     this.id = id;
     this.startMonotonicMs = transport.clock.monotonicMs;
     this.timer = new Timer<InspectedSocket>(this, onTimer);
     this.direct = this.remote = peer;
+    this.origin = origin;
+    this.#local = origin?.local;
     this.#owner = owner;
     this.#transport = transport;
   }
@@ -96,8 +110,13 @@ export class InspectedSocket implements ConnectionHandler, ConnectionProperties,
   }
 
   originalDestination(): Address | undefined {
+    if (this.origin !== undefined) return passedDestination(this.origin.passed);
     const raw = this.#transport.originalDestination(this.id);
     return raw.length === 0 ? undefined : decodeSockaddr(raw, 0, raw.length);
+  }
+
+  originalSource(): Address | undefined {
+    return passedSource(this.origin?.passed);
   }
 
   detect(): DetectedProtocols {

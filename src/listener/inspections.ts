@@ -11,7 +11,7 @@ import { InspectedSocket, type InspectionFailure, type InspectionOwner } from '.
 import type { ListenerFilter } from './listener-filter.js';
 
 export interface InspectionSettings {
-  /** At least one. */
+  /** Those of an internal listener may be none. */
   readonly filters: readonly ListenerFilter[];
   /** How long the filters may wait for bytes; 0: no limit. */
   readonly timeoutMs: number;
@@ -47,11 +47,16 @@ export class Inspections implements InspectionOwner {
   }
 
   /**
-   * Begins the inspection of an accepted socket. `former`: what another listener, which passes the socket on, has found. Returns the next
-   * handler of the socket; undefined: it is closed.
+   * Begins the inspection of an accepted socket. `former`: what another listener, which passes the socket on, has found. `origin`: of a
+   * connection to an internal listener. Returns the next handler of the socket; undefined: it is closed.
    */
-  begin(id: number, peer: Address, former?: InspectedSocket): ConnectionHandler | undefined {
-    const socket = new InspectedSocket(this, this.#transport, id, peer);
+  begin(
+    id: number,
+    peer: Address,
+    former?: InspectedSocket,
+    origin = former?.origin,
+  ): ConnectionHandler | undefined {
+    const socket = new InspectedSocket(this, this.#transport, id, peer, origin);
     if (former !== undefined) socket.inherit(former);
     this.#sockets.add(socket);
     this.#stats.increment(ListenerStats.at.downstream_pre_cx_active);

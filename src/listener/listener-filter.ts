@@ -28,8 +28,13 @@ export interface InspectedConnection {
   /** The effective addresses, which a filter may replace. A local one that is set is the original destination. */
   remote: Address;
   local: Address;
-  /** Returns where the connection was directed before the kernel redirected it; undefined where that is unknown. */
+  /**
+   * Returns where the connection was directed before the kernel redirected it, or what the opener of a connection to an internal listener has
+   * passed; undefined where that is unknown.
+   */
   originalDestination(): Address | undefined;
+  /** Returns the client that the opener of a connection to an internal listener has passed; undefined: none. */
+  originalSource?(): Address | undefined;
   /** What filters have detected so far; undefined if they detected nothing. */
   readonly detected: DetectedProtocols | undefined;
   /** Returns `detected` to change it. */

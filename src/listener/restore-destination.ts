@@ -1,4 +1,5 @@
-// The listener filter that restores the original destination of redirected connections. It needs no bytes of the client.
+// The listener filter that restores the original destination of redirected connections, and the ends that the opener of a connection to an
+// internal listener has passed. It needs no bytes of the client.
 
 import type { ListenerFilter } from './listener-filter.js';
 
@@ -8,6 +9,8 @@ export const RESTORES_DESTINATION: ListenerFilter = {
   inspect(_bytes, connection) {
     const destination = connection.originalDestination();
     if (destination !== undefined) connection.local = destination;
+    const source = connection.originalSource?.();
+    if (source !== undefined) connection.remote = source;
     return 0;
   },
 };

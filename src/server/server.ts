@@ -9,6 +9,7 @@ import { messageOf } from '../common/errors/errors.js';
 import { inTurns } from '../common/time/next-turn.js';
 import { SharedRun } from '../common/time/shared-run.js';
 import { monitoredConnections } from '../config/fields/connection-monitor.js';
+import { internalBufferBytes } from '../config/fields/internal-listener.js';
 import type { Bootstrap, Node } from '../config/generated/api.js';
 import type { EventStream, PostEndpoint } from '../extensions/factories.js';
 import { tracerScopes } from '../extensions/share-tracer.js';
@@ -330,6 +331,7 @@ export class Server {
       bufferMemory: workerMemory,
       listenersBlock,
       maxConnections: monitoredConnections(bootstrap),
+      internalBufferBytes: internalBufferBytes(bootstrap),
       overload: overloadSpec(bootstrap),
       logging,
       levelRules: levelRules(),

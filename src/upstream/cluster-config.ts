@@ -31,6 +31,7 @@ import type {
   ClusterLoadAssignment,
   ConfigSource,
   Endpoint_HealthCheckConfig,
+  EnvoyInternalAddress,
   Http1ProtocolOptions,
   Http2ProtocolOptions,
   HttpFilter,
@@ -45,7 +46,7 @@ import type {
 import { nameCase } from '../http/codec/name-case.js';
 import { DEFAULT_HTTP1_OPTIONS, type Http1Options, type Http2Options } from '../http/codec/options.js';
 import { http2Options as http2CodecOptions } from '../http/h2/options.js';
-import { type Address, AddressKind, encodeIp, ipAddress } from '../io/addresses/address.js';
+import { type Address, AddressKind, encodeIp, internalAddress, ipAddress } from '../io/addresses/address.js';
 import type { Keepalive } from '../io/shim.js';
 import type { ScopeRef } from '../stats/thread-stats.js';
 import { type AssignmentPolicy, assignmentPolicy } from './assignment-policy.js';
@@ -97,8 +98,18 @@ export interface ProxyHeaderSpec {
   readonly tlvs: string;
 }
 
+/** What connections to internal listeners bring with them (InternalUpstreamTransport). */
+export interface PassthroughSpec {
+  readonly fromHost: readonly string[];
+  readonly fromCluster: readonly string[];
+  /** cluster.<name>.internal_upstream. */
+  readonly scope: ScopeRef;
+}
+
 /** What connections to the hosts of a cluster begin with. */
 export interface ClusterTransport {
+  /** Undefined: connections to internal listeners bring nothing. */
+  readonly passthrough: PassthroughSpec | undefined;
   readonly tls: ClusterTls | undefined;
   readonly proxyHeader: ProxyHeaderSpec | undefined;
 }
@@ -169,6 +180,8 @@ export interface EndpointSpec extends EndpointTraits {
   readonly port: number;
   /** Path of a Unix socket, '@name' for an abstract one. */
   readonly path: string;
+  /** The address of an internal listener; undefined for all other endpoints. */
+  readonly internal?: Address;
   /** The endpoint's own `hostname`. */
   readonly hostname: string;
 }
@@ -317,7 +330,7 @@ const NO_MATCHES = new TransportMatches();
 export function staticEndpoint(endpoint: EndpointSpec): ResolvedEndpoint | undefined {
   const { hostname, weight, priority, locality, healthFlags, isCanary, check, metadata, transport } = endpoint;
   const { localityMetadata, localityWeight } = endpoint;
-  const address = endpoint.path === '' ? ipAddress(endpoint.host, endpoint.port) : unixAddress(endpoint.path);
+  const address = endpoint.internal ?? socketAddress(endpoint);
   if (address === undefined) return undefined;
   return {
     address,
@@ -333,6 +346,14 @@ export function staticEndpoint(endpoint: EndpointSpec): ResolvedEndpoint | undef
     localityWeight,
     transport,
   };
+}
+
+function socketAddress({ host, path, port }: EndpointSpec): Address | undefined {
+  return path === '' ? ipAddress(host, port) : unixAddress(path);
+}
+
+function internalOf({ endpoint_id: id, server_listener_name: name = '' }: EnvoyInternalAddress): Address {
+  return internalAddress(name, id);
 }
 
 function unixAddress(path: string): Address {
@@ -439,8 +460,9 @@ function endpointSpec(
   transports: TransportMatches,
 ): EndpointSpec {
   const { endpoint } = lb;
-  const socket = endpoint?.address?.socket_address;
+  const { envoy_internal_address: internal, socket_address: socket } = endpoint?.address ?? {};
   return {
+    ...(internal && { internal: internalOf(internal) }),
     host: socket?.address ?? '',
     port: socket?.port_value ?? 0,
     path: endpoint?.address?.pipe?.path ?? '',

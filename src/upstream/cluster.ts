@@ -1,5 +1,6 @@
 // A cluster on one worker: its hosts, its load balancer, and a connection pool for each host.
 
+import type { FilterState } from '../access-log/stream/filter-state.js';
 import type { Protocol, StreamInfo } from '../access-log/stream/stream-info.js';
 import type { Priority } from '../common/priority.js';
 import { knownHeader } from '../common/text/header-names.js';
@@ -70,6 +71,8 @@ export class Cluster implements PooledCluster {
   readonly #transports: readonly (HostTransport | undefined)[];
   /** The connections of each client are its own. */
   readonly namesClients: boolean;
+  /** Connections bring the filter state of their stream to internal listeners. */
+  readonly passesState: boolean;
   readonly #requestedHost: RequestedHost | undefined;
   /** Hosts with connection pools. */
   readonly #pooled = new Set<ClusterHost>();
@@ -95,6 +98,7 @@ export class Cluster implements PooledCluster {
       each === null ? undefined : new HostTransport(each, thread.stats),
     );
     this.namesClients = this.#transports.some((each) => each?.namesClient);
+    this.passesState = this.#transports.some((each) => each?.passthrough !== undefined);
     const requestNames = spec.transports.find((each) => each?.tls)?.tls?.requestNames;
     this.#requestedHost = requestNames && requestedHost(requestNames);
     this.picksByHash = spec.loadBalancer.picksByHash === true;
@@ -259,12 +263,18 @@ export class Cluster implements PooledCluster {
 
   /**
    * Returns what a request determines of its connections; undefined where they do not depend on it. `client`: the ends of its client's
-   * connection; undefined: it is Baton's own.
+   * connection; undefined: it is Baton's own. `state`: its filter state.
    */
-  traitsOf(headers: HeaderBlock, client: ClientEnds | undefined): ConnectionTraits | undefined {
+  traitsOf(
+    headers: HeaderBlock,
+    client: ClientEnds | undefined,
+    state: FilterState | undefined,
+  ): ConnectionTraits | undefined {
     const authority = this.#requestedHost?.(headers);
     const named = this.namesClients ? client : undefined;
-    return authority === undefined && named === undefined ? undefined : connectionTraits(authority, named);
+    const shared = this.passesState ? state?.shared() : undefined;
+    if (authority === undefined && named === undefined && shared === undefined) return undefined;
+    return connectionTraits(authority, named, shared);
   }
 
   poolEmptied({ host, options }: HttpPool): void {

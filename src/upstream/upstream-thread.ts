@@ -10,6 +10,7 @@ import type { Runtime } from '../runtime/runtime.js';
 import type { ThreadStats } from '../stats/thread-stats.js';
 import type { FailedCheckReport } from './health-checks/failed-check-report.js';
 import type { Locality } from './hosts/locality.js';
+import type { InternalConnections } from './internal-connections.js';
 import { LocalCluster } from './load-balancer/local-cluster.js';
 import type { LoadBalancingPolicies } from './load-balancer/policy.js';
 import type { OutlierReport } from './outliers/outlier-report.js';
@@ -32,6 +33,8 @@ export interface UpstreamThread {
   readonly policies: LoadBalancingPolicies;
   /** Undefined on the primary, and without actions or load shed points of the overload manager. */
   readonly overload?: ThreadOverload | undefined;
+  /** Undefined on the primary: it serves no listeners. */
+  readonly internal?: InternalConnections | undefined;
   /** The locality of this server; undefined: none is configured. */
   readonly locality: Locality | undefined;
   /** Undefined: none is configured, and requests are not routed by zone. */

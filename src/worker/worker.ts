@@ -32,6 +32,7 @@ import { type Scope, ThreadStats } from '../stats/thread-stats.js';
 import { FAILED_CHECK_PORT } from '../upstream/health-checks/failed-check-report.js';
 import { OUTLIER_PORT } from '../upstream/outliers/outlier-report.js';
 import { REQUESTED_HOSTS_PORT } from '../upstream/requested-hosts/host-request.js';
+import { InternalConnections } from '../upstream/internal-connections.js';
 import { SharedWords } from '../upstream/shared-words.js';
 import { placeOfThread, type UpstreamThread } from '../upstream/upstream-thread.js';
 import { WorkerPorts } from './extensions/worker-ports.js';
@@ -136,6 +137,7 @@ class Worker {
       words: new SharedWords(start.words),
       runtime: this.#runtime,
       policies: extensions,
+      internal: new InternalConnections(start.internalBufferBytes),
       overload: start.overload && this.#overload(start.overload, random),
       ...placeOfThread(start.place),
       reportFailedCheck: (report) => failedChecks.send(report),

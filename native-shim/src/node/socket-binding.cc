@@ -104,14 +104,26 @@ napi_value openMeetingSocket(napi_env env, napi_callback_info info) {
   return answerSocket(env, std::move(opened));
 }
 
-napi_value socketPair(napi_env env, napi_callback_info) {
-  Descriptor ends[2];
-  const int error = makeSocketPair(ends);
+napi_value answerPair(napi_env env, Descriptor ends[2], int error) {
   if (error != 0) return throwErrno(env, "socketpair", error);
   napi_value made;
   napi_create_array_with_length(env, 2, &made);
   for (uint32_t i = 0; i < 2; i++) napi_set_element(env, made, i, makeInt(env, ends[i].release()));
   return made;
+}
+
+napi_value socketPair(napi_env env, napi_callback_info) {
+  Descriptor ends[2];
+  const int error = makeSocketPair(ends);
+  return answerPair(env, ends, error);
+}
+
+napi_value streamPair(napi_env env, napi_callback_info) {
+  int fds[2] = {-1, -1};
+  const int result = ::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fds);
+  const int error = result == 0 ? 0 : errno;
+  Descriptor ends[2] = {Descriptor(fds[0]), Descriptor(fds[1])};
+  return answerPair(env, ends, error);
 }
 
 }  // namespace
@@ -122,7 +134,8 @@ void bindSockets(napi_env env, napi_value exports) {
               method("setSocketOption", setSocketOption),
               method("boundAddress", boundAddress), method("duplicate", duplicate),
               method("closeDescriptor", closeDescriptor), method("openMeetingSocket", openMeetingSocket),
-              method("socketPair", socketPair), method("prepareListener", prepareListener)});
+              method("socketPair", socketPair), method("streamPair", streamPair),
+              method("prepareListener", prepareListener)});
 }
 
 }  // namespace baton

@@ -1,5 +1,6 @@
 // %…_ADDRESS%, %…_ADDRESS_WITHOUT_PORT(BITS)% and %…_PORT%: parts of `127.0.0.1:80`, `[::1]:80` or a path.
 
+import { isInternalText } from '../../io/addresses/address.js';
 import { ipRange, rangeText } from '../../io/addresses/ip-range.js';
 import type { LogBuffer } from '../log-buffer.js';
 import type { StreamInfo } from '../stream/stream-info.js';
@@ -31,7 +32,8 @@ export class AddressOperator implements Operator {
     }
     const colon = portMark(address);
     if (this.#part === 'port') {
-      if (colon < 0) return false;
+      // As in Envoy, the port of an internal address is an empty text.
+      if (colon < 0) return isInternalText(address);
       out.text(address, colon + 1);
     } else if (colon < 0) {
       out.text(address);
@@ -51,7 +53,8 @@ export function hostOf(address: string): string {
   return address[0] === '[' ? address.slice(1, colon - 1) : address.slice(0, colon);
 }
 
-/** Returns the index of the colon before the port; -1: Unix sockets (paths and abstract names) have no port. */
+/** Returns the index of the colon before the port; -1: Unix sockets (paths and abstract names) and internal listeners have no port. */
 function portMark(address: string): number {
-  return address[0] === '/' || address[0] === '@' ? -1 : address.lastIndexOf(':');
+  const hasNone = address[0] === '/' || address[0] === '@' || isInternalText(address);
+  return hasNone ? -1 : address.lastIndexOf(':');
 }

@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import { isFieldName } from '../../common/text/header-names.js';
 import type { CelExpressionConfig } from '../../config/generated/api.js';
+import { endpointIdOf } from '../../io/addresses/address.js';
 import type { LogBuffer } from '../log-buffer.js';
 import { type CloseType, Protocol, type StreamInfo } from '../stream/stream-info.js';
 import { AddressOperator } from './address-operator.js';
@@ -145,21 +146,23 @@ export function wireBytes(
   );
 }
 
-/** Only internal addresses, which this build does not have, have an endpoint ID: that of others is an empty text. */
+/** Only internal addresses have an endpoint ID: that of others is an empty text. */
 export function endpointId(get: (info: StreamInfo) => string): Entry {
-  return withParameter('none', false, () => new EmptyOperator((info) => get(info) !== ''));
+  return withParameter('none', false, () => new EndpointIdOperator(get));
 }
 
-class EmptyOperator implements Operator {
+class EndpointIdOperator implements Operator {
   readonly isNumber = false;
-  readonly #isSet: (info: StreamInfo) => boolean;
+  readonly #get: (info: StreamInfo) => string;
 
-  constructor(isSet: (info: StreamInfo) => boolean) {
-    this.#isSet = isSet;
+  constructor(get: (info: StreamInfo) => string) {
+    this.#get = get;
   }
 
-  write(info: StreamInfo): boolean {
-    return this.#isSet(info);
+  write(info: StreamInfo, out: LogBuffer): boolean {
+    const address = this.#get(info);
+    out.text(endpointIdOf(address));
+    return address !== '';
   }
 }
 

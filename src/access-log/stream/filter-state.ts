@@ -19,15 +19,31 @@ export interface FilterStateObject {
 
 export class FilterState {
   readonly #objects = new Map<string, FilterStateObject>();
+  readonly #ofConnection: FilterState | undefined;
+
+  /** @param ofConnection that of the connection, whose objects its streams have too */
+  constructor(ofConnection?: FilterState) {
+    this.#ofConnection = ofConnection;
+  }
 
   /** Returns the object of this name; undefined: there is none. */
   get(key: string): FilterStateObject | undefined {
-    return this.#objects.get(key);
+    return this.#objects.get(key) ?? this.#ofConnection?.get(key);
+  }
+
+  /** Returns the objects that a connection to a host takes over, as that connection has them; undefined: none. */
+  shared(): (readonly [key: string, object: FilterStateObject])[] | undefined {
+    const all = new Map(this.#ofConnection?.shared());
+    for (const [key, object] of this.#objects) {
+      if (object.sharing === 'NONE') all.delete(key);
+      else all.set(key, object.sharing === 'ONCE' ? { ...object, sharing: 'NONE' } : object);
+    }
+    return all.size === 0 ? undefined : [...all];
   }
 
   /** Sets an object. Returns false, with nothing changed, if there is a read-only one. */
   set(key: string, object: FilterStateObject): boolean {
-    if (this.#objects.get(key)?.isReadOnly === true) return false;
+    if (this.get(key)?.isReadOnly === true) return false;
     this.#objects.set(key, object);
     return true;
   }

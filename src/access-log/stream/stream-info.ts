@@ -45,6 +45,8 @@ export interface DownstreamProperties {
   readonly detected: DetectedProtocols | undefined;
   /** What network filters have set; undefined: nothing. */
   readonly dynamicMetadata?: DynamicMetadata | undefined;
+  /** What the opener of a connection to an internal listener shares; undefined: nothing. */
+  readonly filterState?: FilterState | undefined;
 }
 
 /** A cluster in logs. */
@@ -230,9 +232,9 @@ export class StreamInfo {
     return this.#dynamicMetadata;
   }
 
-  /** What filters have set; undefined: nothing. */
+  /** What filters have set, or the connection has; undefined: nothing. */
   get filterState(): FilterState | undefined {
-    return this.#filterState;
+    return this.#filterState ?? this.downstream?.filterState;
   }
 
   /** Returns the dynamic metadata to add to. */
@@ -247,7 +249,7 @@ export class StreamInfo {
 
   /** Returns the filter state to add to. */
   ownFilterState(): FilterState {
-    this.#filterState ??= new FilterState();
+    this.#filterState ??= new FilterState(this.downstream?.filterState);
     return this.#filterState;
   }
 

@@ -34,6 +34,12 @@ export function checkBindable(address: Address | undefined, path: Path, problems
   checkPipe(address?.pipe, [...path, 'pipe'], problems);
 }
 
+/** Reports an internal address where only a socket can be used. `what` needs one. */
+export function checkSocket(address: Address | undefined, what: string, path: Path, problems: Problems): void {
+  if (address?.envoy_internal_address === undefined) return;
+  problems.error([...path, 'envoy_internal_address'], `${what} needs a socket: set socket_address or pipe`, 'key');
+}
+
 /** Reports an invalid path of a Unix socket, and a mode of a socket that has no file. */
 export function checkPipe(pipe: Pipe | undefined, path: Path, problems: Problems): void {
   const file = pipe?.path ?? '';

@@ -10,6 +10,8 @@ export interface CheckContext {
   readonly clusters: ReadonlySet<string> | undefined;
   /** Names of the generic secrets of the bootstrap; undefined for dynamic resources, whose secrets are looked up when they are applied. */
   readonly secrets: ReadonlySet<string> | undefined;
+  /** The bootstrap has the extension for internal listeners. */
+  readonly permitsInternal: boolean;
   /** Whether clusters may be added at run time. */
   readonly mayGrow: boolean;
   /** Clusters with HTTP/2, which only Baton's own gRPC calls may use. */

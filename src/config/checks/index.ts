@@ -2,10 +2,11 @@
 
 import type { ExtensionCatalog } from '../catalog/extension.js';
 import { speaksHttp2 } from '../fields/http-options.js';
+import { permitsInternalListeners } from '../fields/internal-listener.js';
 import type { Bootstrap } from '../generated/api.js';
 import type { Schema } from '../schema/schema.js';
 import type { Problems } from '../text/problems.js';
-import { checkBindable, checkStream } from './addresses.js';
+import { checkBindable, checkSocket, checkStream } from './addresses.js';
 import { checkClusters } from './clusters/clusters.js';
 import { checkDnsCaches } from './clusters/dns-caches.js';
 import { checkLocalCluster } from './clusters/local-cluster.js';
@@ -39,6 +40,7 @@ export function checkBootstrap(
     clusters: known,
     secrets: new Set(secrets.map((secret) => secret.name ?? '')),
     http2Clusters: new Set(http2),
+    permitsInternal: permitsInternalListeners(bootstrap),
     mayGrow: bootstrap.dynamic_resources?.cds_config !== undefined,
   };
   checkListeners(bootstrap.static_resources?.listeners ?? [], bootstrap.admin?.address, context);
@@ -51,4 +53,5 @@ export function checkBootstrap(
   const address = bootstrap.admin?.address?.socket_address;
   checkStream(address, ['admin', 'address', 'socket_address'], problems);
   checkBindable(bootstrap.admin?.address, ['admin', 'address'], problems);
+  checkSocket(bootstrap.admin?.address, 'the admin interface', ['admin', 'address'], problems);
 }

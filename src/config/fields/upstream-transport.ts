@@ -1,19 +1,30 @@
 // The transport socket of connections to hosts: some wrap another one.
 
-import type { ProxyProtocolUpstreamTransport, TransportSocket, UpstreamTlsContext } from '../generated/api.js';
+import type {
+  InternalUpstreamTransport,
+  ProxyProtocolUpstreamTransport,
+  TransportSocket,
+  UpstreamTlsContext,
+} from '../generated/api.js';
 import { unpack } from '../schema/any.js';
 
 export const UPSTREAM_TLS = 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
 export const PROXY_TRANSPORT = 'envoy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport';
 
+export const INTERNAL_TRANSPORT =
+  'envoy.extensions.transport_sockets.internal_upstream.v3.InternalUpstreamTransport';
+
 export interface UpstreamTransport {
+  readonly internal: InternalUpstreamTransport | undefined;
   readonly tls: UpstreamTlsContext | undefined;
   readonly proxyProtocol: ProxyProtocolUpstreamTransport | undefined;
 }
 
 /** Returns what a transport socket is made of; nothing for plain connections. */
 export function upstreamTransport(socket: TransportSocket | undefined): UpstreamTransport {
-  const proxyProtocol: ProxyProtocolUpstreamTransport | undefined = unpack(socket?.typed_config, PROXY_TRANSPORT);
-  const inner = proxyProtocol === undefined ? socket : proxyProtocol.transport_socket;
-  return { tls: unpack(inner?.typed_config, UPSTREAM_TLS), proxyProtocol };
+  const internal: InternalUpstreamTransport | undefined = unpack(socket?.typed_config, INTERNAL_TRANSPORT);
+  const outer = internal === undefined ? socket : internal.transport_socket;
+  const proxyProtocol: ProxyProtocolUpstreamTransport | undefined = unpack(outer?.typed_config, PROXY_TRANSPORT);
+  const inner = proxyProtocol === undefined ? outer : proxyProtocol.transport_socket;
+  return { internal, tls: unpack(inner?.typed_config, UPSTREAM_TLS), proxyProtocol };
 }

@@ -33,7 +33,8 @@ export const RESOLVERS = [CARES, 'envoy.network.dns_resolver.getaddrinfo'];
 const NO_CREDENTIALS = 'calls use neither TLS nor credentials: leave it out';
 
 export const COMMON: ImplementedTable = {
-  'envoy.config.core.v3.Address': { socket_address: true, pipe: true, ...notImplemented('envoy_internal_address') },
+  'envoy.config.core.v3.Address': { socket_address: true, pipe: true, envoy_internal_address: true },
+  'envoy.config.core.v3.EnvoyInternalAddress': { server_listener_name: true, endpoint_id: true },
   'envoy.config.core.v3.SocketAddress': {
     protocol: byValue({ TCP: true, UDP: true }),
     address: true,

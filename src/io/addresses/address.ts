@@ -10,6 +10,8 @@ export const enum AddressKind {
   Ip4 = 1,
   Ip6 = 2,
   Unix = 3,
+  /** A listener of this process (`envoy_internal_address`), which has no socket. */
+  Internal = 4,
 }
 
 export interface Address {
@@ -17,7 +19,7 @@ export interface Address {
   /** Canonical text without port (RFC 5952), with `%scope` for a scoped IPv6 address; '' if it is not an IP address. */
   readonly ip: string;
   readonly port: number;
-  /** Path of a Unix socket; '@name' for an abstract one; '' if it is not a Unix socket. */
+  /** Path of a Unix socket; '@name' for an abstract one; `envoy://listener/endpoint` of an internal listener; '' if it is an IP address. */
   readonly path: string;
 }
 
@@ -62,8 +64,38 @@ export function encodePath(path: string): Uint8Array {
   return raw;
 }
 
+/** Returns the address of an internal listener, or of one of its endpoints. */
+export function internalAddress(listener: string, endpoint = ''): Address {
+  return { kind: AddressKind.Internal, ip: '', port: 0, path: `${INTERNAL_SCHEME}${listener}/${endpoint}` };
+}
+
+/** The opener's address of every connection to an internal listener, as text and as address. */
+export const INTERNAL_CLIENT = 'envoy://internal_client_address/';
+export const INTERNAL_PEER: Address = { kind: AddressKind.Internal, ip: '', port: 0, path: INTERNAL_CLIENT };
+
+/** Returns whether raw sockaddr bytes are those of an internal address, which the kernel does not know. */
+export function isInternal(raw: Uint8Array): boolean {
+  return raw[0] === AF_INTERNAL && raw[1] === AF_INTERNAL;
+}
+
+/** Returns whether a text of addressText() is an internal address. */
+export function isInternalText(text: string): boolean {
+  return text.startsWith(INTERNAL_SCHEME);
+}
+
+/** Returns the endpoint ID in a text of addressText(); '' if it is not an internal address, or has none. */
+export function endpointIdOf(text: string): string {
+  return isInternalText(text) ? text.slice(text.lastIndexOf('/') + 1) : '';
+}
+
+/** Returns the name of the internal listener in such a text. */
+export function internalNameOf(text: string): string {
+  return text.slice(INTERNAL_SCHEME.length, text.lastIndexOf('/'));
+}
+
 /** Returns the raw sockaddr of a parsed address. */
 export function encodeAddress(address: Address): Uint8Array {
+  if (address.kind === AddressKind.Internal) return Buffer.concat([INTERNAL_FAMILY, Buffer.from(address.path)]);
   return address.kind === AddressKind.Unix ? encodePath(address.path) : encodeIp(address.ip, address.port);
 }
 
@@ -81,6 +113,10 @@ export function decodeSockaddr(bytes: Uint8Array, offset: number, length: number
   if (family === AF_INET6 && length >= 24) return decodeIp6(bytes, offset, length);
   if (family === AF_UNIX && length > 2)
     return { kind: AddressKind.Unix, ip: '', port: 0, path: pathOf(bytes, offset + 2, offset + length) };
+  if (bytes[offset] === AF_INTERNAL && bytes[offset + 1] === AF_INTERNAL) {
+    const path = Buffer.from(bytes.subarray(offset + 2, offset + length)).toString();
+    return { kind: AddressKind.Internal, ip: '', port: 0, path };
+  }
   return NO_ADDRESS;
 }
 
@@ -109,14 +145,14 @@ export function addressText(address: Address): string {
   }
 }
 
-/** Returns the IP address in a text of addressText(); '' for a Unix socket. */
+/** Returns the IP address in a text of addressText(); '' for a Unix socket and an internal address. */
 export function ipOfAddress(text: string): string {
-  if (text[0] === '/' || text[0] === '@') return '';
+  if (text[0] === '/' || text[0] === '@' || isInternalText(text)) return '';
   const colon = text.lastIndexOf(':');
   return text[0] === '[' ? text.slice(1, colon - 1) : text.slice(0, Math.max(colon, 0));
 }
 
-/** Returns the port in a text of addressText(); 0 for a Unix socket. */
+/** Returns the port in a text of addressText(); 0 for a Unix socket and an internal address. */
 export function portOfAddress(text: string): number {
   return ipOfAddress(text) === '' ? 0 : Number(text.slice(text.lastIndexOf(':') + 1));
 }
@@ -138,6 +174,7 @@ export function parseAddress(text: string): Address | undefined {
 
 /** Returns the address in a text of addressText(). Unlike parseAddress(), it treats any other text as a relative path. */
 export function addressOfText(text: string): Address {
+  if (isInternalText(text)) return { kind: AddressKind.Internal, ip: '', port: 0, path: text };
   return parseAddress(text) ?? { kind: AddressKind.Unix, ip: '', port: 0, path: text };
 }
 
@@ -172,6 +209,10 @@ const LITTLE_ENDIAN = endianness() === 'LE';
 const AF_UNIX = 1;
 const AF_INET = 2;
 const AF_INET6 = 10;
+/** Each of the two bytes of the family of internal addresses, which the kernel has no family for. */
+const AF_INTERNAL = 0xfd;
+const INTERNAL_FAMILY = Buffer.of(AF_INTERNAL, AF_INTERNAL);
+const INTERNAL_SCHEME = 'envoy://';
 const IP4_SOCKADDR_BYTES = 16;
 const IP6_SOCKADDR_BYTES = 28;
 const SUN_PATH_BYTES = 108;

@@ -3,10 +3,11 @@
 // A batch is a turn: every handler runs to completion, all submissions are flushed, then received bytes and scratch become invalid. Work
 // outside a batch (timers, messages) is a turn too: its submissions are flushed in a microtask.
 
+import { encodeIp } from '../addresses/address.js';
 import type { BufferedBytes } from '../buffered-bytes.js';
 import type { Memory } from '../memory.js';
 import {
-  type ConnectStep,
+  ConnectStep,
   Control,
   EVENT_STRIDE,
   Event,
@@ -16,6 +17,7 @@ import {
   type NativeShim,
   type NativeTransport,
   Op,
+  type SocketOption,
   SUBMISSION_STRIDE,
   TlsStaple,
   type TlsState,
@@ -40,6 +42,20 @@ const MAX_SUBMISSIONS = 8192;
 
 /** X509_V_ERR_UNSPECIFIED. */
 const UNSPECIFIED_ERROR = 1;
+
+/** The error of a connect to an address that no listener has. */
+const EINVAL = 22;
+
+/** The state of a new connection for NativeTransport.adopt(). */
+const FRESH = { pending: new Uint8Array(), ended: false, finAsked: false, paused: false, frozen: false };
+const NO_OPTIONS: ConnectingOptions = { sourceAddress: undefined, keepalive: undefined };
+/** No socket is ever bound to port 0. */
+const NOWHERE = encodeIp('127.0.0.1', 0);
+
+/** SO_SNDBUF of socket(7), which limits the bytes that the peer of a Unix socket has not read. */
+function sendBuffer(bytes: number): SocketOption {
+  return { level: 1, name: 7, value: new Uint8Array(Int32Array.of(bytes).buffer) };
+}
 
 const FAULT = 'a connection was ended after an internal error';
 
@@ -88,6 +104,8 @@ export class Transport {
   readonly #ends: number[] = [];
   #areEndsKnown = false;
   #flushScheduled = false;
+  /** Descriptors of connectWithin() whose turn has not come. */
+  readonly #ungiven = new Set<number>();
 
   /**
    * `reserve`: descriptors that connections may not use (see TransportOptions). `reportFault` is called with every exception of a handler,
@@ -159,6 +177,69 @@ export class Transport {
     if (from.keepalive !== undefined) this.#native.keepAlive(id, from.keepalive);
     this.#connections[id & ID_SLOT_MASK] = handler;
     return id;
+  }
+
+  /**
+   * Opens a connection within this thread. In a later turn it passes the descriptor of the other end to `give`, which owns it from then on
+   * unless it returns false: the connect has failed then. `bufferBytes`: that may be on the way in each direction; undefined: the kernel's
+   * default. Returns the ID of the own end, whose `handler` learns the outcome as that of connect().
+   */
+  connectWithin(
+    limits: BufferLimits,
+    bufferBytes: number | undefined,
+    handler: ConnectionHandler,
+    give: (fd: number) => boolean,
+  ): number {
+    let ends: readonly number[] = [];
+    let id: number;
+    try {
+      ends = this.#shim.streamPair();
+      if (bufferBytes !== undefined) for (const fd of ends) this.#shim.setSocketOption(fd, sendBuffer(bufferBytes));
+      id = this.#native.adopt(ends[0]!, { ...limits, ...FRESH });
+    } catch {
+      for (const fd of ends) this.#shim.closeDescriptor(fd);
+      // Descriptors are short: this connect fails too, and reports it.
+      return this.connect(NOWHERE, NO_OPTIONS, limits, handler);
+    }
+    const other = ends[1]!;
+    this.#connections[id & ID_SLOT_MASK] = handler;
+    this.#ungiven.add(other);
+    this.defer(id, () => {
+      this.#ungiven.delete(other);
+      this.#give(id, other, handler, give);
+    });
+    return id;
+  }
+
+  #give(id: number, fd: number, handler: ConnectionHandler, give: (fd: number) => boolean): void {
+    const isOpen = () => this.#connections[id & ID_SLOT_MASK] === handler;
+    // An exception of `give` is not one of this connection.
+    let isTaken = false;
+    try {
+      isTaken = isOpen() && give(fd);
+    } catch (error) {
+      this.#reportFault(error, FAULT);
+      isTaken = true;
+    }
+    if (!isTaken) this.#shim.closeDescriptor(fd);
+    if (!isOpen()) return;
+    if (isTaken) handler.onConnected();
+    else handler.onReset(EINVAL, ConnectStep.Connect);
+  }
+
+  /** Takes over one end of a connection of connectWithin(). Returns its ID. If it throws, the descriptor is closed. */
+  adoptGiven(fd: number, limits: BufferLimits): number {
+    try {
+      return this.#native.adopt(fd, { ...limits, ...FRESH });
+    } catch (error) {
+      this.#shim.closeDescriptor(fd);
+      throw error;
+    }
+  }
+
+  /** Closes the descriptor that connectWithin() has given: the own end sees a connection that ends at once. */
+  closeGiven(fd: number): void {
+    this.#shim.closeDescriptor(fd);
   }
 
   /** Takes over a connected socket. Returns the connection's ID. */
@@ -414,6 +495,8 @@ export class Transport {
   destroy(): void {
     this.#native.flush();
     this.#native.close();
+    for (const fd of this.#ungiven) this.#shim.closeDescriptor(fd);
+    this.#ungiven.clear();
     this.#deferred.clear();
     this.#closeNotifications.clear();
     this.#connections.length = 0;

@@ -1,6 +1,7 @@
 // One network filter of one connection, and the bytes that it holds back from the next filters.
 
 import type { DynamicMetadata } from '../../access-log/stream/dynamic-metadata.js';
+import type { FilterState } from '../../access-log/stream/filter-state.js';
 import type { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { Struct } from '../../config/generated/api.js';
@@ -97,6 +98,10 @@ export class FilterStage implements FilteredClient {
     const { connection, info } = this.run;
     const metadata = connection.addMetadata(namespace, value);
     info?.shareDynamicMetadata(metadata);
+  }
+
+  get filterState(): FilterState | undefined {
+    return this.run.connection.filterState;
   }
 
   get dynamicMetadata(): DynamicMetadata | undefined {

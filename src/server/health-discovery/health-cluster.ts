@@ -4,7 +4,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Cluster } from '../../config/generated/api.js';
 import { addressText } from '../../io/addresses/address.js';
 import type { Layout, LayoutDefinition } from '../../stats/layout.js';
-import { HealthCheckStats, TransportMatchStats } from '../../stats/layouts/cluster.js';
+import { HealthCheckStats, InternalUpstreamStats, TransportMatchStats } from '../../stats/layouts/cluster.js';
 import { TlsFactoryStats, TlsStats } from '../../stats/layouts/tls.js';
 import { scopePrefix } from '../../stats/scope-prefix.js';
 import type { StatsStore } from '../../stats/store.js';
@@ -202,11 +202,12 @@ function localityOf({ region, subZone, zone }: Locality): object {
 
 /** The stats of one cluster, and what else is released with it. */
 class Resources {
-  readonly shared = { tlsScopes: () => this.#tlsScopes() };
+  readonly shared = { tlsScopes: () => this.#tlsScopes(), internalScope: () => this.#internalScope() };
   readonly #store: StatsStore;
   readonly #prefix: string;
   readonly #scopes: ScopeRef[] = [];
   readonly #unused: (() => void)[] = [];
+  #internal: ScopeRef | undefined;
   #tls: { readonly ssl: ScopeRef; readonly factory: ScopeRef } | undefined;
 
   constructor(store: StatsStore, name: string) {
@@ -229,6 +230,11 @@ class Resources {
   release(): void {
     for (const free of this.#unused) free();
     for (const ref of this.#scopes) this.#store.removeScope(ref);
+  }
+
+  #internalScope(): ScopeRef {
+    this.#internal ??= this.#add('internal_upstream.', InternalUpstreamStats);
+    return this.#internal;
   }
 
   #tlsScopes() {

@@ -1,6 +1,6 @@
 // What a load report says about a cluster and its hosts: counts since the previous report, by priority and locality.
 
-import { type Address, AddressKind } from '../../io/addresses/address.js';
+import { type Address, AddressKind, endpointIdOf, internalNameOf } from '../../io/addresses/address.js';
 import { Kind } from '../../stats/layout.js';
 import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
 import type { StatsStore } from '../../stats/store.js';
@@ -168,5 +168,7 @@ function requests(success: number, error: number, issued: number, active: number
 
 function addressOf({ ip, kind, path, port }: Address): object {
   if (kind === AddressKind.Unix) return { pipe: { path } };
+  if (kind === AddressKind.Internal)
+    return { envoy_internal_address: { server_listener_name: internalNameOf(path), endpoint_id: endpointIdOf(path) } };
   return { socket_address: { address: ip, port_value: port } };
 }

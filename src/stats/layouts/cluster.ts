@@ -159,6 +159,9 @@ export const MessageSizeStats = defineLayout({
 /** Scope `cluster.<name>.upstream.proxyprotocol.`, only for clusters that send the PROXY protocol. It stays 0: longer TLVs are refused. */
 export const ProxyProtocolStats = defineLayout({ v2_tlvs_exceed_max_length: 'counter' });
 
+/** Scope `cluster.<name>.internal_upstream.`, only for clusters with that transport socket. */
+export const InternalUpstreamStats = defineLayout({ no_metadata: 'counter' });
+
 /** Scope `cluster.<name>.outlier_detection.`, only for clusters with outlier detection. */
 export const OutlierDetectionStats = defineLayout({
   ejections_enforced_total: 'counter',

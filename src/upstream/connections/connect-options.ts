@@ -1,5 +1,6 @@
 // What the connections of one pool have in common, besides their cluster and host.
 
+import type { SharedObjects } from './passthrough.js';
 import type { ClientEnds } from './proxy-header.js';
 
 /** What requests determine of their connections. */
@@ -10,6 +11,8 @@ export interface ConnectionTraits {
   readonly authority: string | undefined;
   /** The client whose addresses the host gets; undefined: it gets none. */
   readonly client: ClientEnds | undefined;
+  /** The filter state that an internal listener gets; undefined: none. */
+  readonly shared?: SharedObjects | undefined;
 }
 
 export interface ConnectOptions {
@@ -25,10 +28,20 @@ export interface ConnectOptions {
 export const NO_CONNECT_OPTIONS: ConnectOptions = { alpn: new Uint8Array(), traits: undefined };
 
 /** `client` may change or end; its addresses are copied. */
-export function connectionTraits(authority: string | undefined, client: ClientEnds | undefined): ConnectionTraits {
-  if (client === undefined) return { key: authority ?? '', authority, client };
+export function connectionTraits(
+  authority: string | undefined,
+  client: ClientEnds | undefined,
+  shared?: SharedObjects,
+): ConnectionTraits {
+  const state = shared === undefined ? '' : sharedKey(shared);
+  if (client === undefined) return { key: `${state}${authority ?? ''}`, authority, client, shared };
   const { localText, remoteText } = client;
   // No address or name has a NUL byte.
-  const key = `${remoteText}\0${localText}\0${authority ?? ''}`;
-  return { key, authority, client: { localText, remoteText } };
+  const key = `${state}${remoteText}\0${localText}\0${authority ?? ''}`;
+  return { key, authority, client: { localText, remoteText }, shared };
+}
+
+/** Requests with other objects have other connections: none sees those of another. */
+function sharedKey(shared: SharedObjects): string {
+  return `${JSON.stringify(shared.map(([key, { text }]) => [key, text]))}\0`;
 }

@@ -2,7 +2,7 @@
 // timeout and counts the connection, its bytes and its end. Subclasses do the rest.
 
 import { shownName } from '../../common/text/shown.js';
-import { addressText, decodeSockaddr } from '../../io/addresses/address.js';
+import { addressText, decodeSockaddr, INTERNAL_CLIENT } from '../../io/addresses/address.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
 import { ConnectStep } from '../../io/shim.js';
 import { Timer } from '../../io/time/timing-wheel.js';
@@ -95,7 +95,7 @@ export abstract class HostConnection implements ConnectionHandler {
     this.stats = stats;
     this.timer = new Timer<HostConnection>(this, onTimer);
     this.startMs = takenOver?.startMs ?? thread.clock.monotonicMs;
-    this.id = takenOver?.id ?? thread.transport.connect(host.sockaddr, spec, cluster.bufferLimits, this);
+    this.id = takenOver?.id ?? this.#connect(options);
     if (takenOver === undefined) this.#prepare(options);
     stats.increment(ClusterStats.at.upstream_cx_active);
     host.stats.increment(HostStats.at.cx_active);
@@ -224,6 +224,25 @@ export abstract class HostConnection implements ConnectionHandler {
 
   judgePeer(peer: PresentedCertificate): number {
     return this.#handshake!.judge(peer);
+  }
+
+  /** Begins to connect, and returns the ID of the connection. */
+  #connect(options: ConnectOptions): number {
+    const { bufferLimits, spec, thread } = this.#cluster;
+    const { host } = this;
+    const passed = this.#cluster
+      .transportOf(host)
+      ?.passthrough?.values(host.metadata, spec.metadata, options.traits?.shared);
+    if (!host.isInternal) return thread.transport.connect(host.sockaddr, spec, bufferLimits, this);
+    const { address } = host;
+    const { internal, transport } = thread;
+    this.#localText = INTERNAL_CLIENT;
+    return transport.connectWithin(
+      bufferLimits,
+      internal?.bufferBytes,
+      this,
+      (fd) => internal?.listeners?.acceptWithin(fd, address, passed) ?? false,
+    );
   }
 
   #prepare(options: ConnectOptions): void {

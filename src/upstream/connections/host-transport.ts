@@ -1,18 +1,23 @@
-// What connections to hosts begin with, by the transport socket of the cluster: a header of the PROXY protocol, then TLS.
+// What connections to hosts begin with, by the transport socket of the cluster: a header of the PROXY protocol, then TLS; and what they
+// bring to internal listeners.
 
 import type { ThreadStats } from '../../stats/thread-stats.js';
 import type { ClusterTransport, ProxyHeaderSpec } from '../cluster-config.js';
 import { ClientTls } from './client-tls.js';
+import { Passthrough } from './passthrough.js';
 import { type ClientEnds, localProxyHeader, proxyHeader } from './proxy-header.js';
 
 export class HostTransport {
   /** Undefined: the connections are plain. */
   readonly tls: ClientTls | undefined;
+  /** Undefined: connections to internal listeners bring nothing. */
+  readonly passthrough: Passthrough | undefined;
   readonly #header: ProxyHeaderSpec | undefined;
   readonly #tlvs: Uint8Array;
 
-  constructor({ proxyHeader: header, tls }: ClusterTransport, stats: ThreadStats) {
+  constructor({ passthrough, proxyHeader: header, tls }: ClusterTransport, stats: ThreadStats) {
     this.tls = tls && new ClientTls(tls, stats);
+    this.passthrough = passthrough && new Passthrough(passthrough, stats);
     this.#header = header;
     this.#tlvs = Buffer.from(header?.tlvs ?? '', 'base64');
   }

@@ -1,7 +1,7 @@
 // One host of a cluster: the endpoint that discovery yields on the primary, and a worker's object for it.
 
 import type { Metadata } from '../../config/generated/api.js';
-import { type Address, addressText, decodeSockaddr } from '../../io/addresses/address.js';
+import { type Address, addressText, decodeSockaddr, isInternal } from '../../io/addresses/address.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { HostMonitor } from '../outliers/host-monitor.js';
 import type { HostDescription } from './host-set.js';
@@ -103,6 +103,11 @@ export class Host<Pools = unknown> {
   /** Raw sockaddr of new connections. */
   get sockaddr(): Uint8Array {
     return this.#sockaddr;
+  }
+
+  /** Its address is that of a listener of this process, which has no socket. */
+  get isInternal(): boolean {
+    return isInternal(this.#sockaddr);
   }
 
   /** `127.0.0.1:80`, for logs. */

@@ -299,7 +299,7 @@ export abstract class OutgoingCall implements PoolRequest {
     const head = headerBlocks(this.cluster.thread.memory).take();
     try {
       this.writeHead(head);
-      return this.cluster.traitsOf(head, undefined);
+      return this.cluster.traitsOf(head, undefined, undefined);
     } finally {
       head.drop();
     }

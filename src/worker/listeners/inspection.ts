@@ -10,7 +10,7 @@ import { RESTORES_DESTINATION } from '../../listener/restore-destination.js';
 /** Envoy's default. */
 const TIMEOUT_MS = 15_000;
 
-/** Returns undefined for a listener without listener filters. Throws when one cannot be built. */
+/** Returns undefined for a listener without listener filters, unless it is internal. Throws when one cannot be built. */
 export function inspectionOf(config: Listener, context: WorkerContext): InspectionSettings | undefined {
   const filters = (config.listener_filters ?? []).map(({ typed_config: filter }) => {
     const extension = context.extensions.listenerFilter(filter!);
@@ -18,7 +18,7 @@ export function inspectionOf(config: Listener, context: WorkerContext): Inspecti
   });
   // After the others, as in Envoy.
   if (config.use_original_dst) filters.push(RESTORES_DESTINATION);
-  if (filters.length === 0) return undefined;
+  if (filters.length === 0 && config.internal_listener === undefined) return undefined;
   return {
     filters,
     timeoutMs: durationMs(config.listener_filters_timeout, TIMEOUT_MS),

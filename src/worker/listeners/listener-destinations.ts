@@ -1,5 +1,6 @@
-// Finds the listener for a connection that another listener has got in its place, by the address that the client connected to
-// (use_original_dst). As in Envoy, a listener at the exact address comes before one at the wildcard address of the family.
+// Finds the listener for a connection that has no socket of it: one that another listener has got in its place, by the address that the
+// client connected to (use_original_dst), and one of this thread to an internal listener. As in Envoy, a listener at the exact address comes
+// before one at the wildcard address of the family.
 
 import type { Listener } from '../../config/generated/api.js';
 import { type Address, addressText, ipAddress } from '../../io/addresses/address.js';
@@ -10,6 +11,8 @@ export class ListenerDestinations {
   readonly #listeners: () => Iterable<WorkerListener>;
   /** By address with port; undefined after a change. */
   #byAddress: ReadonlyMap<string, ActiveListener> | undefined;
+  /** Internal listeners, by name; undefined after a change. */
+  #internal: ReadonlyMap<string, ActiveListener> | undefined;
 
   /** @param listeners in the order of their versions */
   constructor(listeners: () => Iterable<WorkerListener>) {
@@ -19,12 +22,26 @@ export class ListenerDestinations {
   /** Called when a listener was added, stopped or removed. */
   changed(): void {
     this.#byAddress = undefined;
+    this.#internal = undefined;
   }
 
   /** Returns undefined if no listener that serves connections has this address. */
   listenerAt(destination: Address): ActiveListener | undefined {
     this.#byAddress ??= this.#index();
     return this.#byAddress.get(addressText(destination)) ?? this.#byAddress.get(wildcardOf(destination));
+  }
+
+  /** Returns the internal listener of that name; undefined if there is none that serves connections. */
+  internalListener(name: string): ActiveListener | undefined {
+    if (this.#internal === undefined) {
+      const byName = new Map<string, ActiveListener>();
+      for (const listener of this.#listeners()) {
+        if (listener instanceof ActiveListener && listener.isServing && listener.isInternal)
+          byName.set(listener.name, listener);
+      }
+      this.#internal = byName;
+    }
+    return this.#internal.get(name);
   }
 
   #index(): ReadonlyMap<string, ActiveListener> {

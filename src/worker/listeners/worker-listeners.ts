@@ -6,8 +6,10 @@ import { bufferLimitBytes } from '../../config/fields/buffer-limit.js';
 import { CONNECTION_MONITOR } from '../../config/fields/connection-monitor.js';
 import { isUdp } from '../../config/fields/udp.js';
 import type { Listener } from '../../config/generated/api.js';
+import type { PassedValues } from '../../access-log/stream/passed-values.js';
 import type { WorkerContext } from '../../extensions/factories.js';
 import { createAccessLoggers } from '../../extensions/registry.js';
+import { addressOfText, internalNameOf } from '../../io/addresses/address.js';
 import { bufferLimits } from '../../io/transport/buffer-limits.js';
 import { AcceptFailures } from '../../listener/accept-failures.js';
 import { ActiveListener } from '../../listener/active-listener.js';
@@ -24,6 +26,7 @@ import { getLogger } from '../../log/logger.js';
 import type { OverloadChange } from '../../runtime/overload/thread-overload.js';
 import { ListenerStats, ListenerWorkerStats } from '../../stats/layouts/listener.js';
 import { overloadPrefix, ResourceStats } from '../../stats/layouts/overload.js';
+import type { InternalListeners } from '../../upstream/internal-connections.js';
 import { ListenerWord } from '../../upstream/shared-words.js';
 import type {
   InlineRoutesSnapshot,
@@ -48,7 +51,7 @@ const RETRY_MS = 500;
 /** The part of WorkerStart for listeners. */
 type ListenersStart = Pick<WorkerStart, 'index' | 'listenersBlock' | 'maxConnections' | 'workers'>;
 
-export class WorkerListeners {
+export class WorkerListeners implements InternalListeners {
   readonly #context: WorkerContext;
   readonly #workerIndex: number;
   readonly #workers: number;
@@ -58,7 +61,7 @@ export class WorkerListeners {
   readonly #nextSerial: () => number;
   readonly #acceptFailures: AcceptFailures;
   readonly #listeners = new Map<number, WorkerListener>();
-  /** For connections that listeners with use_original_dst pass on. */
+  /** For connections that listeners with use_original_dst pass on, and those to internal listeners. */
   readonly #destinations = new ListenerDestinations(() => this.#listeners.values());
   readonly #builder: ChainBuilder;
   #handOverQueue: HandOverQueue | undefined;
@@ -84,6 +87,7 @@ export class WorkerListeners {
         : this.#monitored(listenersBlock, maxConnections);
     this.#workerIndex = index;
     this.#workers = workers;
+    if (context.internal !== undefined) context.internal.listeners = this;
     const { serials } = context.transport;
     serials.begin(index, workers);
     this.#nextSerial = () => serials.next();
@@ -313,6 +317,7 @@ export class WorkerListeners {
         nextSerial: this.#nextSerial,
         inspection: inspectionOf(config, this.#context),
         log: this.#logOf(config),
+        isInternal: config.internal_listener !== undefined,
         listenerAt: config.use_original_dst ? (destination) => this.#destinations.listenerAt(destination) : undefined,
       },
       chains,
@@ -348,6 +353,13 @@ export class WorkerListeners {
   handOver(handOverQueue: HandOverQueue | undefined): void {
     this.#handOverQueue = handOverQueue;
     for (const listener of this.#listeners.values()) listener.handOver(handOverQueue);
+  }
+
+  /** Called in a turn of its own. */
+  acceptWithin(fd: number, address: string, passed: PassedValues | undefined): boolean {
+    const listener = this.#destinations.internalListener(internalNameOf(address));
+    listener?.acceptWithin(fd, { local: addressOfText(address), passed });
+    return listener !== undefined;
   }
 
   /** Prepares to take over a connection from another process. Returns a string with the reason if that is not possible. */

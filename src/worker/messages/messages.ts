@@ -165,6 +165,8 @@ export interface WorkerStart {
   readonly listenersBlock: number;
   /** Limit of the overload manager on the connections of all listeners; undefined: only runtime may set one. */
   readonly maxConnections: number | undefined;
+  /** See InternalConnections. */
+  readonly internalBufferBytes: number | undefined;
   /** Undefined without actions or load shed points of the overload manager. */
   readonly overload: OverloadSpec | undefined;
   readonly logging: Omit<LoggingOptions, 'threadId'>;

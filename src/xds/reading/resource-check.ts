@@ -182,6 +182,7 @@ export class ResourceCheck {
       clusters: undefined,
       secrets: undefined,
       http2Clusters: this.#settings.reach.http2Clusters,
+      permitsInternal: this.#settings.reach.permitsInternal,
       mayGrow: true,
     });
     checkConfigSources(this.#schema, this.#message, message, this.#settings.reach, problems);

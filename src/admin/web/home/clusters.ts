@@ -11,6 +11,7 @@ interface HostStatus {
   readonly address: {
     readonly socket_address?: { readonly address: string; readonly port_value: number };
     readonly pipe?: { readonly path: string };
+    readonly envoy_internal_address?: { readonly server_listener_name: string; readonly endpoint_id?: string };
   };
   readonly stats?: readonly { readonly name: string; readonly value?: string }[];
   readonly health_status?: Readonly<Record<string, boolean | string>>;
@@ -150,7 +151,9 @@ function problemsOf(health: Readonly<Record<string, boolean | string>>): string[
   });
 }
 
-function hostText({ address: { socket_address: socket, pipe }, hostname }: HostStatus): string {
+function hostText({ address, hostname }: HostStatus): string {
+  const { envoy_internal_address: internal, pipe, socket_address: socket } = address;
+  if (internal !== undefined) return `envoy://${internal.server_listener_name}/${internal.endpoint_id ?? ''}`;
   if (socket === undefined) return pipe?.path ?? '';
   const ip = socket.address.includes(':') ? `[${socket.address}]` : socket.address;
   return `${ip}:${socket.port_value}${hostname === undefined ? '' : ` (${hostname})`}`;

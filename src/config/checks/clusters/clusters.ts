@@ -267,12 +267,24 @@ function checkEndpoint(
   checkConnected(address.socket_address, [...path, 'address', 'socket_address'], problems);
   checkPipe(address.pipe, [...path, 'address', 'pipe'], problems);
   checkEndpointCheck(endpoint, path, problems);
+  const { endpoint_id: id, server_listener_name: name } = address.envoy_internal_address ?? {};
+  if (id?.includes('/'))
+    problems.error(
+      [...path, 'address', 'envoy_internal_address', 'endpoint_id'],
+      `'/' separates it from the name of the listener: use another character`,
+    );
   if (type === 'STATIC' || type === 'EDS') {
     const host = address.socket_address?.address;
     if (host === undefined || isPlainIp(host) || isTypeWrong) return;
     problems.error(
       [...path, 'address', 'socket_address', 'address'],
       `malformed IP address: ${host}. Consider setting the cluster's type to 'STRICT_DNS' or 'LOGICAL_DNS'`,
+    );
+  } else if (name !== undefined) {
+    problems.error(
+      [...path, 'address', 'envoy_internal_address'],
+      `a ${type} cluster resolves names; an internal address needs type STATIC`,
+      'key',
     );
   } else if (address.pipe) {
     problems.error([...path, 'address', 'pipe'], `a ${type} cluster resolves names; a pipe needs type STATIC`, 'key');

@@ -14,7 +14,7 @@ import type {
 } from '../../generated/api.js';
 import type { Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
-import { checkConnected, checkPipe, isPlainIp } from '../addresses.js';
+import { checkConnected, checkPipe, checkSocket, isPlainIp } from '../addresses.js';
 
 /** A payload is sent in one turn. */
 const MAX_PAYLOAD_BYTES = 64 * 1024;
@@ -29,6 +29,7 @@ export function checkHealthChecks(cluster: Cluster, path: Path, problems: Proble
     );
   }
   if (checks.length === 0) checkUnused(cluster, path, problems);
+  else checkReachable(cluster, path, problems);
   checks.forEach((check, index) => {
     const at = [...path, 'health_checks', index];
     for (const field of ['unhealthy_threshold', 'healthy_threshold'] as const) {
@@ -58,13 +59,31 @@ export function checkEndpointCheck(endpoint: Endpoint | undefined, path: Path, p
   if (address !== undefined) {
     checkConnected(address.socket_address, [...at, 'address', 'socket_address'], problems);
     checkPipe(address.pipe, [...at, 'address', 'pipe'], problems);
+    checkSocket(address, 'a health check', [...at, 'address'], problems);
     const host = address.socket_address?.address;
     if (host !== undefined && !isPlainIp(host)) {
       problems.error([...at, 'address', 'socket_address', 'address'], `malformed IP address: ${host}`);
     }
   }
-  const isPipe = address === undefined ? endpoint?.address?.pipe !== undefined : address.pipe !== undefined;
-  if (isPipe && port) problems.error([...at, 'port_value'], 'a Unix socket has no port: leave it out', 'key');
+  const checked = address ?? endpoint?.address;
+  if (checked?.pipe !== undefined && port)
+    problems.error([...at, 'port_value'], 'a Unix socket has no port: leave it out', 'key');
+  // In Envoy's words.
+  if (checked?.envoy_internal_address !== undefined && port)
+    problems.error([...at, 'port_value'], 'non-zero port for non-IP address: an internal listener has none', 'key');
+}
+
+/** Reports hosts that cannot be checked, which Envoy 1.40 ends with an assertion for. */
+function checkReachable({ load_assignment: assignment }: Cluster, path: Path, problems: Problems): void {
+  assignment?.endpoints?.forEach((locality, group) => {
+    locality?.lb_endpoints?.forEach((lb, index) => {
+      const { address, health_check_config: own } = lb?.endpoint ?? {};
+      if (!address?.envoy_internal_address || own?.address || own?.disable_active_health_check) return;
+      const at = [...path, 'load_assignment', 'endpoints', group, 'lb_endpoints', index, 'endpoint', 'address'];
+      const what = 'health checks cannot reach internal listeners, which only workers connect to';
+      problems.error([...at, 'envoy_internal_address'], `${what}: set disable_active_health_check`, 'key');
+    });
+  });
 }
 
 /** Reports health check options of a cluster without health checks. */

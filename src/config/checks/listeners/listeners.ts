@@ -14,6 +14,7 @@ import { checkExtensionNames } from '../names/extension-names.js';
 import { checkUnique } from '../names/unique-names.js';
 import { checkFilterChainMatches } from './filter-chains.js';
 import { checkHttpFilters } from './http-filters.js';
+import { checkInternalListener } from './internal-listener.js';
 import { checkListenerFilters } from './listener-filters.js';
 import { checkManagerRoutes } from './manager-routes.js';
 
@@ -57,6 +58,7 @@ function boundAddress({ pipe, socket_address: socket }: Address): string | undef
 /** Checks a single listener. */
 export function checkListener(listener: Listener, path: Path, context: CheckContext): void {
   const { problems } = context;
+  checkInternalListener(listener, path, context);
   checkBindable(listener.address, [...path, 'address'], problems);
   if ((listener.tcp_backlog_size ?? 0) > MAX_BACKLOG) {
     problems.error([...path, 'tcp_backlog_size'], `it must be at most ${MAX_BACKLOG}`);
@@ -70,8 +72,9 @@ export function checkListener(listener: Listener, path: Path, context: CheckCont
       'key',
     );
   }
-  const isElsewhere = ['address', 'internal_listener', 'api_listener'].some((field) => problems.has([...path, field]));
-  if (!listener.address && !isElsewhere) problems.error(path, 'a listener needs an address');
+  const isElsewhere = ['address', 'api_listener'].some((field) => problems.has([...path, field]));
+  if (!listener.address && listener.internal_listener === undefined && !isElsewhere)
+    problems.error(path, 'a listener needs an address');
   if (
     !listener.filter_chains &&
     !listener.default_filter_chain &&

@@ -2,6 +2,7 @@
 
 import { existsSync } from 'node:fs';
 import { fileOfSource } from '../../fields/file-of-source.js';
+import { permitsInternalListeners } from '../../fields/internal-listener.js';
 import type { ApiConfigSource, Bootstrap, Cluster, ConfigSource } from '../../generated/api.js';
 import type { Message } from '../../schema/decode.js';
 import { MessageFinder } from '../../schema/find-messages.js';
@@ -20,6 +21,8 @@ export interface Reach {
   readonly hasAds: boolean;
   /** Whether ads_config uses delta xDS. */
   readonly isAdsDelta: boolean;
+  /** See CheckContext. */
+  readonly permitsInternal: boolean;
 }
 
 export function reachOf(bootstrap: Bootstrap, http2Clusters: ReadonlySet<string>): Reach {
@@ -30,6 +33,7 @@ export function reachOf(bootstrap: Bootstrap, http2Clusters: ReadonlySet<string>
     http2Clusters,
     hasAds: ads !== undefined,
     isAdsDelta: ads?.api_type === 'DELTA_GRPC',
+    permitsInternal: permitsInternalListeners(bootstrap),
   };
 }
 

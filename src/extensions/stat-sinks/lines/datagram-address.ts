@@ -19,6 +19,8 @@ export function checkDatagramAddress(address: Address | undefined, report: Repor
       report('address.pipe.path', (error as Error).message);
     }
   }
+  if (address?.envoy_internal_address !== undefined)
+    report('address.envoy_internal_address', 'a sink needs a socket: set socket_address or pipe');
   if (socket === undefined) return;
   if (ipAddress(socket.address ?? '', socket.port_value ?? 0) === undefined) {
     report('address.socket_address.address', `malformed IP address: ${socket.address}`);

@@ -3,7 +3,13 @@
 
 import { Priority } from '../../../common/priority.js';
 import { Kind } from '../../../stats/layout.js';
-import { ClusterStats, HostStats, MessageSizeStats, TimeoutBudgetStats } from '../../../stats/layouts/cluster.js';
+import {
+  ClusterStats,
+  HostStats,
+  InternalUpstreamStats,
+  MessageSizeStats,
+  TimeoutBudgetStats,
+} from '../../../stats/layouts/cluster.js';
 import { Http1CodecStats, Http2Stats } from '../../../stats/layouts/http.js';
 import { TlsFactoryStats, TlsStats } from '../../../stats/layouts/tls.js';
 import { scopePrefix } from '../../../stats/scope-prefix.js';
@@ -54,6 +60,8 @@ export class ClusterResources {
   #removedHosts: Map<string, RemovedHost> | undefined;
   /** Undefined before the first version with TLS. */
   #tlsScopes: readonly ScopeRef[] = [];
+  /** Undefined before the first version with an internal_upstream transport socket. */
+  #internal: ScopeRef | undefined;
   /** Undefined unless the version in use shows the stats of its hosts. */
   #endpoints: EndpointStats | undefined;
   #users = 0;
@@ -178,6 +186,12 @@ export class ClusterResources {
     return { ssl: this.#tlsScopes[0]!, factory: this.#tlsScopes[1]! };
   }
 
+  /** Returns cluster.<name>.internal_upstream., adding it for the first version that has one. Throws a RangeError when memory is short. */
+  internalScope(): ScopeRef {
+    this.#internal ??= this.#owner.store.addScope(`${this.scope.prefix}internal_upstream.`, InternalUpstreamStats);
+    return this.#internal;
+  }
+
   /** Calls `free` when no thread has a snapshot from before this call. */
   whenUnused(free: () => void): void {
     this.#owner.retire({ isRevived: false, isIdle: () => true, free });
@@ -196,7 +210,7 @@ export class ClusterResources {
       free: (version: number) => {
         store.removeScope(this.scope);
         store.removeScope(this.#http1);
-        const others = [this.#http2, this.#budgets, this.#sizes, ...this.#tlsScopes];
+        const others = [this.#http2, this.#budgets, this.#sizes, this.#internal, ...this.#tlsScopes];
         for (const scope of others) if (scope !== undefined) store.removeScope(scope);
         words.retireCluster(this.block, version);
         this.#freed();

@@ -2,10 +2,21 @@
 
 import { upstreamHttpOptions } from '../../../config/fields/http-options.js';
 import { upstreamTransport } from '../../../config/fields/upstream-transport.js';
-import type { Cluster, ProxyProtocolConfig, UpstreamTlsContext } from '../../../config/generated/api.js';
+import type {
+  Cluster,
+  InternalUpstreamTransport,
+  ProxyProtocolConfig,
+  UpstreamTlsContext,
+} from '../../../config/generated/api.js';
 import { ProxyProtocolStats } from '../../../stats/layouts/cluster.js';
 import type { TlsContexts } from '../../../tls/tls-contexts.js';
-import type { ClusterTls, ClusterTransport, ProxyHeaderSpec, RequestNames } from '../../../upstream/cluster-config.js';
+import type {
+  ClusterTls,
+  ClusterTransport,
+  PassthroughSpec,
+  ProxyHeaderSpec,
+  RequestNames,
+} from '../../../upstream/cluster-config.js';
 import { encodeTlv } from '../../../upstream/connections/proxy-header.js';
 import type { InitManager } from '../../init/init-manager.js';
 import type { ClusterResources } from './cluster-resources.js';
@@ -13,7 +24,7 @@ import type { VersionResources } from './version-resources.js';
 
 /** What the transport sockets of a version need of its resources. */
 export type TransportResources = Pick<VersionResources, 'addScope' | 'statsOf' | 'whenUnused'> & {
-  readonly shared: Pick<ClusterResources, 'tlsScopes'>;
+  readonly shared: Pick<ClusterResources, 'internalScope' | 'tlsScopes'>;
 };
 
 /**
@@ -33,9 +44,10 @@ export function clusterTransports(
   const transports = sockets.map(upstreamTransport);
   if (transports.some(({ proxyProtocol }) => proxyProtocol !== undefined))
     resources.addScope('upstream.proxyprotocol.', ProxyProtocolStats);
-  return transports.map(({ proxyProtocol, tls }) => {
-    if (proxyProtocol === undefined && tls === undefined) return null;
+  return transports.map(({ internal, proxyProtocol, tls }) => {
+    if (internal === undefined && proxyProtocol === undefined && tls === undefined) return null;
     return {
+      passthrough: internal && passthroughSpec(internal, resources),
       tls: tls && clusterTls(config, tls, resources, contexts, init),
       proxyHeader: proxyProtocol && proxyHeaderSpec(proxyProtocol.config),
     };
@@ -70,6 +82,17 @@ function clusterTls(
     keyLog: context.common_tls_context?.key_log,
     scope: ssl,
     factoryScope: factory,
+  };
+}
+
+function passthroughSpec(
+  { passthrough_metadata: sources = [] }: InternalUpstreamTransport,
+  resources: TransportResources,
+): PassthroughSpec {
+  return {
+    fromHost: sources.flatMap(({ kind, name = '' }) => (kind?.host === undefined ? [] : [name])),
+    fromCluster: sources.flatMap(({ kind, name = '' }) => (kind?.cluster === undefined ? [] : [name])),
+    scope: resources.shared.internalScope(),
   };
 }
 

@@ -5,14 +5,14 @@ import { bindsToPort } from '../../../config/fields/binds-to-port.js';
 import type { Listener } from '../../../config/generated/api.js';
 import { AddressKind } from '../../../io/addresses/address.js';
 import { claimText } from '../version/claimed-address.js';
-import { listenAddress } from '../version/listen-sockets.js';
+import { listenerAddress } from '../version/listen-sockets.js';
 import type { ListenerSpec, PrimaryListener } from '../version/primary-listener.js';
 import { type ListenerStages, type PresentListeners, versionsOf } from './present-listeners.js';
 
 /** Returns the address that no two listeners can bind; undefined when the kernel chooses the port, or nothing is bound. */
 export function boundAddressOf(config: Listener): string | undefined {
   if (!bindsToPort(config)) return undefined;
-  const address = listenAddress(config.address);
+  const address = listenerAddress(config);
   return address.kind !== AddressKind.Unix && address.port === 0 ? undefined : claimText(config, address);
 }
 
@@ -36,13 +36,13 @@ export function hasOneOf(version: PrimaryListener, addresses: ReadonlySet<string
 
 /** Returns whether the new configuration with the version's name binds elsewhere: the version's address is free then. */
 export function releasesAddress(version: PrimaryListener, config: Listener): boolean {
-  return !bindsToPort(config) || !isAt(version, version.name, claimText(config, listenAddress(config.address)));
+  return !bindsToPort(config) || !isAt(version, version.name, claimText(config, listenerAddress(config)));
 }
 
 /** Returns whether a version has the address configured for the listener `name`; for port 0 the port that it was given. */
 export function isAt(owner: PrimaryListener, name: string, wanted: string): boolean {
   if (owner.addressText === wanted) return true;
-  return owner.name === name && claimText(owner.config, listenAddress(owner.config.address)) === wanted;
+  return owner.name === name && claimText(owner.config, listenerAddress(owner.config)) === wanted;
 }
 
 /** Returns the LDS listeners that take an address released by another one of `set`, and those that release it. */

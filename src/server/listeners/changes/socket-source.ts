@@ -12,7 +12,7 @@ import type { InheritedSocket, InheritedSockets } from '../version/inherited-soc
 import {
   isV6Only,
   ListenError,
-  listenAddress,
+  listenerAddress,
   type ReusedSockets,
   socketTraits,
   usesReusePort,
@@ -40,7 +40,7 @@ export function socketSource(
   parent: InheritedSockets | undefined,
 ): SocketSource {
   if (!bindsToPort(config)) return { reused: undefined, address: undefined };
-  const address = listenAddress(config.address);
+  const address = listenerAddress(config);
   const wanted = claimText(config, address);
   for (const owner of owners) {
     if (owner.sharesSockets && isAt(owner, name, wanted)) return fromVersion(owner, config);

@@ -11,6 +11,7 @@ import {
   addressText,
   decodeSockaddr,
   encodeAddress,
+  internalAddress,
   ipAddress,
 } from '../../../io/addresses/address.js';
 import { isSocketBound, removeStaleSocket } from '../../../io/addresses/socket-file.js';
@@ -77,7 +78,7 @@ export interface OpenOptions {
  */
 export function openListenSockets(shim: NativeShim, listener: Listener, options: OpenOptions): ListenSockets {
   const { reused, keepsBoundPath, workers } = options;
-  const wanted = options.address ?? listenAddress(listener.address);
+  const wanted = options.address ?? listenerAddress(listener);
   const isReusePort = reused?.isReusePort ?? sharesPort(listener, wanted);
   const isShared = !isReusePort || !sharesPort(listener, wanted);
   const fds = [...(reused?.fds ?? [])];
@@ -112,7 +113,7 @@ const UNSTABLE =
 
 /** Returns the absence of sockets (bind_to_port: false). */
 export function noSockets(listener: Listener): ListenSockets {
-  const address = listenAddress(listener.address);
+  const address = listenerAddress(listener);
   return { address, fds: [], isShared: false, isReusePort: false, mode: 0, lineage: { ofParent: undefined } };
 }
 
@@ -171,7 +172,7 @@ export function listenIfPossible(shim: NativeShim, listener: Listener, fds: read
 
 /** Returns whether each worker of the listener has its own socket on the same port. */
 export function usesReusePort(listener: Listener): boolean {
-  return sharesPort(listener, listenAddress(listener.address));
+  return sharesPort(listener, listenerAddress(listener));
 }
 
 /** Returns whether only one of the two configurations has a socket for each worker: neither can use the other's sockets then. */
@@ -182,7 +183,7 @@ export function changesReusePort(before: Listener, after: Listener): boolean {
 
 /** Returns the socket options that only a new bind could change, as one text. */
 export function socketTraits(listener: Listener): string {
-  const { freebind, transparent, keepalive, v6Only } = socketOptions(listener, false, listenAddress(listener.address));
+  const { freebind, transparent, keepalive, v6Only } = socketOptions(listener, false, listenerAddress(listener));
   const traits = `${freebind},${transparent},${v6Only}`;
   const { socket_options: options = [] } = listener;
   return keepalive === undefined && options.length === 0 ? traits : JSON.stringify([traits, keepalive, options]);
@@ -227,7 +228,12 @@ class PathInUse extends Error {
   readonly code = 'EADDRINUSE';
 }
 
-/** Returns the configured address of a listener or of the admin interface. */
+/** Returns the configured address of a listener. That of an internal one is its name. */
+export function listenerAddress({ address, internal_listener: internal, name = '' }: Listener): Address {
+  return internal === undefined ? listenAddress(address) : internalAddress(name);
+}
+
+/** Returns the configured address of the admin interface, or of a listener that is not internal. */
 export function listenAddress(config: AddressConfig | undefined): Address {
   if (config?.pipe !== undefined) return { kind: AddressKind.Unix, ip: '', port: 0, path: config.pipe.path ?? '' };
   const socket = config?.socket_address;

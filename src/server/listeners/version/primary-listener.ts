@@ -25,7 +25,7 @@ import {
   copySockets,
   isBoundLike,
   type ListenSockets,
-  listenAddress,
+  listenerAddress,
   listenIfPossible,
   noSockets,
   openListenSockets,
@@ -123,7 +123,7 @@ export class PrimaryListener implements PublishedItem {
       this.#state = bindsToPort(config) ? 'bound' : 'listening';
       undo.push(() => this.close());
       // As in Envoy the address is the configured one: port 0 stays 0.
-      this.#statToken = scopePrefix(config.stat_prefix || configuredAddress(config));
+      this.#statToken = scopePrefix(config.stat_prefix || nameInStats(config));
       this.#scopes = scopes.hold(this.#ownScopes());
       undo.push(() => this.#scopes.discard());
       this.#chains = this.createChains(config, init);
@@ -357,7 +357,7 @@ export class PrimaryListener implements PublishedItem {
       id,
       isAdmin: false,
       name: this.config.name ?? '',
-      configured: claimText(this.config, listenAddress(this.config.address)),
+      configured: claimText(this.config, listenerAddress(this.config)),
       real: claimText(this.config, address),
       traits: socketTraits(this.config),
       isReusePort,
@@ -441,6 +441,8 @@ function configuredChains({ filter_chains = [], default_filter_chain: byDefault 
   return chains;
 }
 
-function configuredAddress({ address }: Listener): string {
-  return addressText(listenAddress(address));
+/** Returns the listener's part of the names of stats: its address, or `envoy_internal_` with the name of an internal one. */
+function nameInStats(config: Listener): string {
+  if (config.internal_listener !== undefined) return `envoy_internal_${config.name ?? ''}`;
+  return addressText(listenerAddress(config));
 }

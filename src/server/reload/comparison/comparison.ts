@@ -4,7 +4,7 @@ import type { ConfigDifference, FieldChange, ResourceChange } from '../../../adm
 import type { Bootstrap, Cluster, Listener, RuntimeLayer } from '../../../config/generated/api.js';
 import type { Path } from '../../../config/text/path.js';
 import { addressText } from '../../../io/addresses/address.js';
-import { listenAddress } from '../../listeners/version/listen-sockets.js';
+import { listenerAddress } from '../../listeners/version/listen-sockets.js';
 import { fieldChanges, part, type Shown } from './field-changes.js';
 import { at, compareLayers, compareListeners, compareNamed, nameOf, pairs } from './resource-changes.js';
 
@@ -143,7 +143,7 @@ function listenerNames({ bootstrap }: Configuration): string[] {
   const seen = new Map<string, number>();
   return (bootstrap.static_resources?.listeners ?? []).map((listener) => {
     if (listener.name) return listener.name;
-    const address = addressText(listenAddress(listener.address));
+    const address = addressText(listenerAddress(listener));
     const count = (seen.get(address) ?? 0) + 1;
     seen.set(address, count);
     return count === 1 ? `without a name at ${address}` : `without a name at ${address}, number ${count}`;

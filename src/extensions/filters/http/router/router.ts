@@ -532,7 +532,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     this.#hash = route.hashPolicy === undefined ? undefined : this.#hashOf(route.hashPolicy);
     if (!suppressEnvoyHeaders || timeouts.isGrpc) this.#announceTimeout(headers, 0);
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
-    this.#traits = this.#cluster.traitsOf(headers, info.downstream);
+    this.#traits = this.#cluster.traitsOf(headers, info.downstream, info.filterState);
     // After the route's changes, which may add retry headers.
     this.#retries.begin(route.retryPolicy ?? this.#options.defaultRetries, headers);
     // A retry needs the head in a later turn.
@@ -572,7 +572,9 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   #start(isFirst = false): void {
     const route = this.#route;
     const cluster = this.#cluster.clusterOfHost(this.#hash);
-    if (this.#cluster.isAggregate) this.#traits = cluster.traitsOf(this.#request.headers, this.#stream.info.downstream);
+    const { info } = this.#stream;
+    if (this.#cluster.isAggregate)
+      this.#traits = cluster.traitsOf(this.#request.headers, info.downstream, info.filterState);
     const host =
       cluster.requestedHosts === undefined ? this.#retries.pickHost(cluster, this.#hash) : this.#namedHost(cluster);
     if (host === undefined) {

@@ -11,6 +11,8 @@ import {
   type HttpFilter,
   type HttpFilterExtension,
   type HttpFilterFactory,
+  ipOfAddress,
+  parseAddress,
   reportMistakes,
   type StreamControl,
   type UpstreamSharing,
@@ -26,7 +28,17 @@ const KINDS: { readonly [kind: string]: ((text: string) => boolean) | undefined 
   // The host of a dynamic forward proxy.
   'envoy.upstream.dynamic_host': undefined,
   'envoy.upstream.dynamic_port': isUint32,
+  // In Envoy, requests with other ones get other connections. Here that is so for all objects that a connection gets.
+  'envoy.hashable_string': undefined,
+  // The ends of connections to internal listeners, for their listener filter original_dst.
+  'envoy.filters.listener.original_dst.local_ip': isSocketAddress,
+  'envoy.filters.listener.original_dst.remote_ip': isSocketAddress,
 };
+
+/** Returns whether the text is an IP address with port. */
+function isSocketAddress(text: string): boolean {
+  return parseAddress(text) !== undefined && ipOfAddress(text) !== '';
+}
 
 function isUint32(text: string): boolean {
   return /^\d{1,10}$/.test(text) && Number(text) < 2 ** 32;

@@ -151,11 +151,14 @@ class RbacFilter implements NetworkFilter {
 /** A connection has no filter state. */
 class ClientAddresses implements Addresses {
   readonly downstream: FilteredClient;
-  readonly filterState = undefined;
   readonly route = undefined;
 
   constructor(client: FilteredClient) {
     this.downstream = client;
+  }
+
+  get filterState(): FilteredClient['filterState'] {
+    return this.downstream.filterState;
   }
 
   get dynamicMetadata(): FilteredClient['dynamicMetadata'] {

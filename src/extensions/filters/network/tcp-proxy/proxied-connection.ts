@@ -128,7 +128,9 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
   prepareHandOver(): PreparedHandOver | undefined {
     const { transport, wheel } = this.proxy.thread;
     const id = this.#upstream?.connectedId;
-    if (id === undefined || this.#isOver || !transport.freeze(this.downstream.id)) return undefined;
+    // The other end of a connection to an internal listener is in this process.
+    if (id === undefined || this.#isOver || this.#upstream?.host.isInternal === true) return undefined;
+    if (!transport.freeze(this.downstream.id)) return undefined;
     if (!transport.freeze(id)) {
       transport.thaw(this.downstream.id);
       return undefined;
@@ -370,9 +372,11 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
     if (this.#endsWhenThawed) this.onListenerGone();
   }
 
-  #connectOptions({ namesClients }: Cluster): ConnectOptions {
-    if (!namesClients) return NO_CONNECT_OPTIONS;
-    return { ...NO_CONNECT_OPTIONS, traits: connectionTraits(undefined, this.downstream) };
+  #connectOptions({ namesClients, passesState }: Cluster): ConnectOptions {
+    const shared = passesState ? this.info.filterState?.shared() : undefined;
+    if (!namesClients && shared === undefined) return NO_CONNECT_OPTIONS;
+    const client = namesClients ? this.downstream : undefined;
+    return { ...NO_CONNECT_OPTIONS, traits: connectionTraits(undefined, client, shared) };
   }
 
   #release(): void {
