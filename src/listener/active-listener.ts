@@ -389,7 +389,16 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
     const { detected, isLocalRestored, localText: local, origin, remote, startMonotonicMs } = socket;
     const direct = socket.direct === remote && !isLocalRestored ? undefined : socket.direct;
     const directLocal = origin && addressText(origin.local);
-    const known = { remote, direct, local, isLocalRestored, startMonotonicMs, detected, directLocal, passed: origin?.passed };
+    const known = {
+      remote,
+      direct,
+      local,
+      isLocalRestored,
+      startMonotonicMs,
+      detected,
+      directLocal,
+      passed: origin?.passed,
+    };
     return this.#serve(new chain.Connection(this.#transport, socket.id, this, chain, this.#nextSerial(), known), chain);
   }
 

@@ -50,12 +50,7 @@ export class Inspections implements InspectionOwner {
    * Begins the inspection of an accepted socket. `former`: what another listener, which passes the socket on, has found. `origin`: of a
    * connection to an internal listener. Returns the next handler of the socket; undefined: it is closed.
    */
-  begin(
-    id: number,
-    peer: Address,
-    former?: InspectedSocket,
-    origin = former?.origin,
-  ): ConnectionHandler | undefined {
+  begin(id: number, peer: Address, former?: InspectedSocket, origin = former?.origin): ConnectionHandler | undefined {
     const socket = new InspectedSocket(this, this.#transport, id, peer, origin);
     if (former !== undefined) socket.inherit(former);
     this.#sockets.add(socket);

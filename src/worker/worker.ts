@@ -30,9 +30,9 @@ import { DispatcherStats, dispatcherPrefix, ServerStats } from '../stats/layouts
 import { LoopWatch } from '../stats/loop-watch.js';
 import { type Scope, ThreadStats } from '../stats/thread-stats.js';
 import { FAILED_CHECK_PORT } from '../upstream/health-checks/failed-check-report.js';
+import { InternalConnections } from '../upstream/internal-connections.js';
 import { OUTLIER_PORT } from '../upstream/outliers/outlier-report.js';
 import { REQUESTED_HOSTS_PORT } from '../upstream/requested-hosts/host-request.js';
-import { InternalConnections } from '../upstream/internal-connections.js';
 import { SharedWords } from '../upstream/shared-words.js';
 import { placeOfThread, type UpstreamThread } from '../upstream/upstream-thread.js';
 import { WorkerPorts } from './extensions/worker-ports.js';

@@ -734,7 +734,7 @@ static_resources:
     |     ^`,
   ],
   [
-    'an internal listener without an address',
+    'an internal listener without the bootstrap extension',
     `static_resources:
   listeners:
   - name: inner
@@ -742,7 +742,7 @@ static_resources:
     filter_chains: [ { filters: [ { name: envoy.filters.network.tcp_proxy, typed_config: { "@type": ${TCP_URL}, stat_prefix: t, cluster: known } } ] } ]
   clusters: [ { name: known, load_assignment: { cluster_name: known } } ]
 `,
-    `baton.yaml:4:5: ${LISTENER}.internal_listener: field 'internal_listener' of envoy.config.listener.v3.Listener is not implemented in Baton
+    `baton.yaml:4:5: ${LISTENER}.internal_listener: InternalListener bootstrap extension is mandatory: add envoy.bootstrap.internal_listener to bootstrap_extensions
   4 |     internal_listener: {}
     |     ^`,
   ],

@@ -11,8 +11,7 @@ import { unpack } from '../schema/any.js';
 export const UPSTREAM_TLS = 'envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext';
 export const PROXY_TRANSPORT = 'envoy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport';
 
-export const INTERNAL_TRANSPORT =
-  'envoy.extensions.transport_sockets.internal_upstream.v3.InternalUpstreamTransport';
+export const INTERNAL_TRANSPORT = 'envoy.extensions.transport_sockets.internal_upstream.v3.InternalUpstreamTransport';
 
 export interface UpstreamTransport {
   readonly internal: InternalUpstreamTransport | undefined;

@@ -12,6 +12,7 @@ type Fields = { readonly [N in keyof Messages]?: readonly (keyof Messages[N])[] 
 const IN_HEADS: Fields = {
   'envoy.config.core.v3.Node': ['id', 'cluster'],
   'envoy.config.core.v3.Pipe': ['path'],
+  'envoy.config.core.v3.EnvoyInternalAddress': ['server_listener_name', 'endpoint_id'],
   'envoy.config.cluster.v3.Cluster': ['name', 'alt_stat_name'],
   'envoy.config.endpoint.v3.Endpoint': ['hostname'],
   'envoy.config.route.v3.VirtualHost': ['name'],

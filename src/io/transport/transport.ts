@@ -28,6 +28,7 @@ import { CloseNotifications, type LateHandler } from './close-notifications.js';
 import type { ConnectionHandler, ListenerHandler, Stall } from './connection-handler.js';
 import { ConnectionSerials } from './connection-serials.js';
 import { type DeferredAction, DeferredActions } from './deferred-actions.js';
+import { InnerPairs } from './inner-pairs.js';
 import { TransportListeners } from './transport-listeners.js';
 
 export interface ConnectingOptions {
@@ -45,6 +46,7 @@ const UNSPECIFIED_ERROR = 1;
 
 /** The error of a connect to an address that no listener has. */
 const EINVAL = 22;
+const ECONNRESET = 104;
 
 /** The state of a new connection for NativeTransport.adopt(). */
 const FRESH = { pending: new Uint8Array(), ended: false, finAsked: false, paused: false, frozen: false };
@@ -104,8 +106,7 @@ export class Transport {
   readonly #ends: number[] = [];
   #areEndsKnown = false;
   #flushScheduled = false;
-  /** Descriptors of connectWithin() whose turn has not come. */
-  readonly #ungiven = new Set<number>();
+  readonly #pairs = new InnerPairs();
 
   /**
    * `reserve`: descriptors that connections may not use (see TransportOptions). `reportFault` is called with every exception of a handler,
@@ -203,11 +204,8 @@ export class Transport {
     }
     const other = ends[1]!;
     this.#connections[id & ID_SLOT_MASK] = handler;
-    this.#ungiven.add(other);
-    this.defer(id, () => {
-      this.#ungiven.delete(other);
-      this.#give(id, other, handler, give);
-    });
+    this.#pairs.open(id, other);
+    this.defer(id, () => this.#give(id, other, handler, give));
     return id;
   }
 
@@ -221,6 +219,7 @@ export class Transport {
       this.#reportFault(error, FAULT);
       isTaken = true;
     }
+    this.#pairs.given(fd);
     if (!isTaken) this.#shim.closeDescriptor(fd);
     if (!isOpen()) return;
     if (isTaken) handler.onConnected();
@@ -230,7 +229,9 @@ export class Transport {
   /** Takes over one end of a connection of connectWithin(). Returns its ID. If it throws, the descriptor is closed. */
   adoptGiven(fd: number, limits: BufferLimits): number {
     try {
-      return this.#native.adopt(fd, { ...limits, ...FRESH });
+      const id = this.#native.adopt(fd, { ...limits, ...FRESH });
+      this.#pairs.accepted(fd, id);
+      return id;
     } catch (error) {
       this.#shim.closeDescriptor(fd);
       throw error;
@@ -371,6 +372,7 @@ export class Transport {
    */
   close(id: number, flushMs: number, lingerMs: number, gone?: () => void): void {
     this.#connections[id & ID_SLOT_MASK] = undefined;
+    if (!this.#pairs.isEmpty) this.#pairs.closed(id);
     if (gone !== undefined) this.#submit(Op.NotifyGone, id, this.#closeNotifications.addGone(gone), 0);
     this.#submit(Op.Close, id, flushMs, lingerMs);
   }
@@ -392,7 +394,20 @@ export class Transport {
   /** Aborts with RST. The ID is invalid at once. */
   reset(id: number): void {
     this.#connections[id & ID_SLOT_MASK] = undefined;
+    if (!this.#pairs.isEmpty) this.#resetOther(id);
     this.#submit(Op.Reset, id, 0, 0);
+  }
+
+  /** Passes a reset on to the other end, if it is in this thread. */
+  #resetOther(id: number): void {
+    const other = this.#pairs.reset(id);
+    if (other === undefined) return;
+    // For its kernel socket the connection ends in order, which must not come first.
+    this.pause(other);
+    this.defer(other, () => {
+      if (!this.#pairs.takeReset(other)) return;
+      this.#connections[other & ID_SLOT_MASK]?.onReset(ECONNRESET, ConnectStep.Later);
+    });
   }
 
   /** Half-closes after pending bytes. */
@@ -495,8 +510,7 @@ export class Transport {
   destroy(): void {
     this.#native.flush();
     this.#native.close();
-    for (const fd of this.#ungiven) this.#shim.closeDescriptor(fd);
-    this.#ungiven.clear();
+    for (const fd of this.#pairs.clear()) this.#shim.closeDescriptor(fd);
     this.#deferred.clear();
     this.#closeNotifications.clear();
     this.#connections.length = 0;

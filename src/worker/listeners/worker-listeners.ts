@@ -1,12 +1,12 @@
 // The listeners of one worker: versions built from snapshots, by id.
 
+import type { PassedValues } from '../../access-log/stream/passed-values.js';
 import { messageOf } from '../../common/errors/errors.js';
 import { shownName } from '../../common/text/shown.js';
 import { bufferLimitBytes } from '../../config/fields/buffer-limit.js';
 import { CONNECTION_MONITOR } from '../../config/fields/connection-monitor.js';
 import { isUdp } from '../../config/fields/udp.js';
 import type { Listener } from '../../config/generated/api.js';
-import type { PassedValues } from '../../access-log/stream/passed-values.js';
 import type { WorkerContext } from '../../extensions/factories.js';
 import { createAccessLoggers } from '../../extensions/registry.js';
 import { addressOfText, internalNameOf } from '../../io/addresses/address.js';

@@ -3,15 +3,22 @@ import fc from 'fast-check';
 import t from 'tap';
 import {
   AddressKind,
+  addressOfText,
   addressText,
   decodeSockaddr,
   encodeAddress,
   encodeIp,
   encodePath,
+  endpointIdOf,
   formatIp,
+  internalAddress,
+  internalNameOf,
   ipAddress,
+  ipOfAddress,
+  isInternal,
   parseAddress,
   parseIp,
+  portOfAddress,
 } from '../../../src/io/addresses/address.js';
 
 const decode = (raw: Uint8Array) => decodeSockaddr(raw, 0, raw.length);
@@ -117,4 +124,20 @@ t.test('addresses have the documented text forms', async (t) => {
     '',
   ])
     t.equal(parseAddress(text), undefined, text);
+});
+
+t.test('internal addresses are encoded, decoded and taken apart', async (t) => {
+  const address = internalAddress('a/b', 'c:1');
+  t.equal(addressText(address), 'envoy://a/b/c:1');
+  const raw = encodeAddress(address);
+  t.ok(isInternal(raw));
+  t.same(decode(raw), address);
+  t.same(addressOfText('envoy://a/b/c:1'), address);
+  t.equal(internalNameOf('envoy://a/b/c:1'), 'a/b');
+  t.equal(endpointIdOf('envoy://a/b/c:1'), 'c:1');
+  t.equal(addressText(internalAddress('a')), 'envoy://a/');
+  t.equal(ipOfAddress('envoy://a/1:2'), '', 'it has neither IP address nor port');
+  t.equal(portOfAddress('envoy://a/1:2'), 0);
+  t.equal(parseAddress('envoy://a/1:2'), undefined, 'no text from outside becomes one');
+  for (const other of [encodeIp('127.0.0.1', 80), encodeIp('::1', 80), encodePath('/a')]) t.notOk(isInternal(other));
 });

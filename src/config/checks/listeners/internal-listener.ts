@@ -8,7 +8,11 @@ import type { CheckContext } from '../check-context.js';
 const OF_SOCKETS = ['enable_reuse_port', 'freebind', 'transparent', 'tcp_backlog_size'] as const;
 
 /** Reports what an internal listener cannot have, in Envoy's words. */
-export function checkInternalListener(listener: Listener, path: Path, { permitsInternal, problems }: CheckContext): void {
+export function checkInternalListener(
+  listener: Listener,
+  path: Path,
+  { permitsInternal, problems }: CheckContext,
+): void {
   if (listener.internal_listener === undefined) {
     if (listener.address?.envoy_internal_address === undefined) return;
     const text = 'use internal_listener field instead of address for internal listeners';
@@ -16,7 +20,11 @@ export function checkInternalListener(listener: Listener, path: Path, { permitsI
   }
   if (!permitsInternal) {
     const remedy = 'add envoy.bootstrap.internal_listener to bootstrap_extensions';
-    problems.error([...path, 'internal_listener'], `InternalListener bootstrap extension is mandatory: ${remedy}`, 'key');
+    problems.error(
+      [...path, 'internal_listener'],
+      `InternalListener bootstrap extension is mandatory: ${remedy}`,
+      'key',
+    );
   }
   if (listener.address !== undefined) {
     const text = 'address should not be used when an internal listener config is provided';

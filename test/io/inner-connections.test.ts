@@ -1,0 +1,143 @@
+// Connections within a thread: their outcome, what passes between the ends, and that no descriptor is left.
+
+import { readdirSync } from 'node:fs';
+import t, { type Test } from 'tap';
+import { Memory } from '../../src/io/memory.js';
+import { ConnectStep, loadShim } from '../../src/io/shim.js';
+import { Clock } from '../../src/io/time/clock.js';
+import { bufferLimits } from '../../src/io/transport/buffer-limits.js';
+import type { ConnectionHandler } from '../../src/io/transport/connection-handler.js';
+import { Transport } from '../../src/io/transport/transport.js';
+import { waitFor } from '../e2e/harness/wait-for.js';
+
+const LIMITS = bufferLimits(1 << 20);
+const EINVAL = 22;
+const ECONNRESET = 104;
+
+/** One end, which records its events. */
+class End implements ConnectionHandler {
+  readonly events: string[] = [];
+  readonly #memory: Memory;
+
+  constructor(memory: Memory) {
+    this.#memory = memory;
+  }
+
+  onConnected(): void {
+    this.events.push('connected');
+  }
+  onData(offset: number, length: number): void {
+    this.events.push(Buffer.from(this.#memory.bytes.subarray(offset, offset + length)).toString());
+  }
+  onEnd(): void {
+    this.events.push('end');
+  }
+  onReset(errno: number, step: ConnectStep): void {
+    this.events.push(`reset ${errno} ${step}`);
+  }
+  onBlocked(): void {}
+  onDrained(): void {}
+  onFault(): void {}
+}
+
+function open(t: Test) {
+  const memory = new Memory();
+  const caught: unknown[] = [];
+  const transport = new Transport(loadShim(), memory, new Clock(), LIMITS, 0, (error) => caught.push(error));
+  t.teardown(() => transport.destroy());
+  const send = (id: number, text: string) => {
+    const at = memory.scratch(text.length);
+    memory.write(at, text);
+    transport.send(id, at, text.length);
+  };
+  return { memory, transport, send, caught };
+}
+
+/** Returns both ends of a connection. */
+async function connected(t: Test, bufferBytes?: number) {
+  const opened = open(t);
+  const { memory, transport } = opened;
+  const [opener, accepted] = [new End(memory), new End(memory)];
+  let acceptedId = -1;
+  const id = transport.connectWithin(LIMITS, bufferBytes, opener, (fd) => {
+    acceptedId = transport.adoptGiven(fd, LIMITS);
+    transport.setHandler(acceptedId, accepted);
+    return true;
+  });
+  t.same(opener.events, [], 'it is connected in a later turn');
+  await waitFor(() => opener.events.length > 0);
+  t.same(opener.events, ['connected']);
+  return { ...opened, id, acceptedId, opener, accepted };
+}
+
+const openFiles = () => readdirSync('/proc/self/fd').length;
+
+t.test('bytes and ends pass in both directions', async (t) => {
+  const { accepted, acceptedId, id, opener, send, transport } = await connected(t, 64 * 1024);
+  send(id, 'request');
+  await waitFor(() => accepted.events.includes('request'));
+  send(acceptedId, 'response');
+  transport.shutdown(acceptedId);
+  await waitFor(() => opener.events.includes('end'));
+  t.same(opener.events, ['connected', 'response', 'end']);
+  transport.close(id, 1000, 0);
+  await waitFor(() => accepted.events.includes('end'));
+  transport.close(acceptedId, 0, 0);
+});
+
+t.test('a reset of either end is a reset of the other, and no orderly end', async (t) => {
+  for (const side of ['acceptedId', 'id'] as const) {
+    const ends = await connected(t);
+    ends.transport.reset(ends[side]);
+    const other = side === 'id' ? ends.accepted : ends.opener;
+    const reset = `reset ${ECONNRESET} ${ConnectStep.Later}`;
+    await waitFor(() => other.events.includes(reset));
+    t.notOk(other.events.includes('end'));
+  }
+});
+
+t.test('a connect that nobody accepts fails, and leaves no descriptor', async (t) => {
+  const { memory, transport } = open(t);
+  const before = openFiles();
+  const opener = new End(memory);
+  const id = transport.connectWithin(LIMITS, undefined, opener, () => false);
+  await waitFor(() => opener.events.length > 0);
+  t.equal(opener.events[0], `reset ${EINVAL} ${ConnectStep.Connect}`);
+  transport.close(id, 0, 0);
+  await waitFor(() => openFiles() <= before);
+});
+
+t.test('an end that is closed before its turn gives the other one to nobody', async (t) => {
+  const { memory, transport } = open(t);
+  const before = openFiles();
+  let isGiven = false;
+  const opener = new End(memory);
+  const id = transport.connectWithin(LIMITS, undefined, opener, () => {
+    isGiven = true;
+    return false;
+  });
+  transport.close(id, 0, 0);
+  await waitFor(() => openFiles() <= before);
+  t.notOk(isGiven);
+  t.same(opener.events, []);
+});
+
+t.test('an exception of the accepting side ends neither the thread nor the turn', async (t) => {
+  const { caught, memory, transport } = open(t);
+  const opener = new End(memory);
+  transport.connectWithin(LIMITS, undefined, opener, (fd) => {
+    transport.closeGiven(fd);
+    throw new Error('refused');
+  });
+  await waitFor(() => opener.events.includes('end'));
+  t.match(caught, [{ message: 'refused' }]);
+});
+
+t.test('a transport that is destroyed closes the ends that nobody has yet', async () => {
+  const memory = new Memory();
+  const before = openFiles();
+  const transport = new Transport(loadShim(), memory, new Clock(), LIMITS, 0, () => {});
+  for (let i = 0; i < 10; i++) transport.connectWithin(LIMITS, undefined, new End(memory), () => false);
+  transport.destroy();
+  await waitFor(() => openFiles() <= before);
+});
