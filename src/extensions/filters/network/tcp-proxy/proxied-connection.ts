@@ -7,7 +7,7 @@ import type { AccessLogger } from '../../../../access-log/access-logger.js';
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
 import { CloseType, StreamInfo } from '../../../../access-log/stream/stream-info.js';
 import { Word64, xxh64Text } from '../../../../common/xxh64.js';
-import { ipOfAddress } from '../../../../io/addresses/address.js';
+import { ipOfAddress, isInternalText } from '../../../../io/addresses/address.js';
 import type { BufferedBytes } from '../../../../io/buffered-bytes.js';
 import { Timer } from '../../../../io/time/timing-wheel.js';
 import type { Stall } from '../../../../io/transport/connection-handler.js';
@@ -129,7 +129,7 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
     const { transport, wheel } = this.proxy.thread;
     const id = this.#upstream?.connectedId;
     // The other end of a connection to an internal listener is in this process.
-    if (id === undefined || this.#isOver || this.#upstream?.host.isInternal === true) return undefined;
+    if (id === undefined || this.#isOver || isInternalText(this.info.upstreamHost)) return undefined;
     if (!transport.freeze(this.downstream.id)) return undefined;
     if (!transport.freeze(id)) {
       transport.thaw(this.downstream.id);
