@@ -2,7 +2,14 @@
 
 import { isUtf8 } from 'node:buffer';
 import type { Json, Struct } from '../../config/generated/api.js';
-import { type FilterStateObject, ProtobufWriter, utf8Length } from '../sdk.js';
+import {
+  endpointIdOf,
+  type FilterStateObject,
+  internalNameOf,
+  isInternalText,
+  ProtobufWriter,
+  utf8Length,
+} from '../sdk.js';
 
 /** Levels of a structure; deeper ones are left out. */
 const MAX_DEPTH = 64;
@@ -44,10 +51,17 @@ export function writeNumber(to: ProtobufWriter, field: number, value: number): v
   if (value > 0) to.number(field, value);
 }
 
-/** Writes an envoy.config.core.v3.Address unless `text` is empty: `127.0.0.1:80`, `[::1]:80` or a path. */
+/** Writes an envoy.config.core.v3.Address unless `text` is empty: `127.0.0.1:80`, `[::1]:80`, a path, or `envoy://listener/endpoint`. */
 export function writeAddress(to: ProtobufWriter, field: number, text: string): void {
   if (text === '') return;
   innermost.clear();
+  if (isInternalText(text)) {
+    innermost.string(1, internalNameOf(text));
+    writeText(innermost, 2, endpointIdOf(text));
+    inner.clear();
+    inner.message(3, innermost);
+    return to.message(field, inner);
+  }
   const port = /^(?:\[(.+)\]|([^/@:][^:]*)):(\d+)$/.exec(text);
   if (port === null) innermost.string(1, text);
   else {

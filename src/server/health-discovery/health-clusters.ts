@@ -3,7 +3,7 @@
 import { ProtobufWriter } from '../../common/protobuf-writer.js';
 import type { Cluster } from '../../config/generated/api.js';
 import { encodeJson, loadMessages } from '../../config/schema/messages.js';
-import { type Address, AddressKind } from '../../io/addresses/address.js';
+import { type Address, AddressKind, endpointIdOf, internalNameOf } from '../../io/addresses/address.js';
 import { HealthFlag } from '../../upstream/hosts/health-flags.js';
 import type { ResolvedEndpoint } from '../../upstream/hosts/host.js';
 import type { Resource } from '../../xds/resource.js';
@@ -122,5 +122,7 @@ function statusOf({ flags }: HostState): string {
 
 function addressOf({ ip, kind, path, port }: Address): object {
   if (kind === AddressKind.Unix) return { pipe: { path } };
+  if (kind === AddressKind.Internal)
+    return { envoy_internal_address: { server_listener_name: internalNameOf(path), endpoint_id: endpointIdOf(path) } };
   return { socket_address: { address: ip, port_value: port } };
 }

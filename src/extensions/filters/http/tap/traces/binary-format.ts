@@ -1,6 +1,6 @@
 // Writes traces as length-delimited protobuf messages.
 
-import { ProtobufWriter } from '../../../../sdk.js';
+import { endpointIdOf, internalNameOf, isInternalText, ProtobufWriter } from '../../../../sdk.js';
 import {
   type BufferedTrace,
   splitAddress,
@@ -50,11 +50,17 @@ const enum Connection {
 const enum Address {
   Socket = 1,
   Pipe = 2,
+  Internal = 3,
 }
 const enum Socket {
   Address = 2,
   Port = 3,
 }
+const enum Internal {
+  Name = 1,
+  EndpointId = 2,
+}
+
 const enum Pipe {
   Path = 1,
 }
@@ -129,7 +135,11 @@ function addressOf(text: string): ProtobufWriter {
   const address = new ProtobufWriter();
   const inner = new ProtobufWriter();
   const split = splitAddress(text);
-  if (split === undefined) {
+  if (isInternalText(text)) {
+    inner.string(Internal.Name, internalNameOf(text));
+    inner.string(Internal.EndpointId, endpointIdOf(text));
+    address.message(Address.Internal, inner);
+  } else if (split === undefined) {
     inner.string(Pipe.Path, text);
     address.message(Address.Pipe, inner);
   } else {

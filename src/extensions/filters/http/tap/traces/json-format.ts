@@ -1,5 +1,6 @@
 // Writes traces as JSON: the proto JSON form with the API's field names, indented, including empty lists and default flags.
 
+import { endpointIdOf, internalNameOf, isInternalText } from '../../../../sdk.js';
 import {
   type BufferedTrace,
   Piece,
@@ -75,6 +76,10 @@ function connectionOf({ local, remote }: TracedConnection): object {
 }
 
 function addressOf(address: string): object {
+  if (isInternalText(address))
+    return {
+      envoy_internal_address: { server_listener_name: internalNameOf(address), endpoint_id: endpointIdOf(address) },
+    };
   const split = splitAddress(address);
   if (split === undefined) return { pipe: { path: address, mode: 0 } };
   const { host, port } = split;
