@@ -1,6 +1,5 @@
 // A cluster on one worker: its hosts, its load balancer, and a connection pool for each host.
 
-import type { FilterState } from '../access-log/stream/filter-state.js';
 import type { Protocol, StreamInfo } from '../access-log/stream/stream-info.js';
 import type { Priority } from '../common/priority.js';
 import { knownHeader } from '../common/text/header-names.js';
@@ -263,16 +262,16 @@ export class Cluster implements PooledCluster {
 
   /**
    * Returns what a request determines of its connections; undefined where they do not depend on it. `client`: the ends of its client's
-   * connection; undefined: it is Baton's own. `state`: its filter state.
+   * connection; undefined: it is Baton's own. `stream`: with the filter state to share.
    */
   traitsOf(
     headers: HeaderBlock,
     client: ClientEnds | undefined,
-    state: FilterState | undefined,
+    stream: Pick<StreamInfo, 'filterState'> | undefined,
   ): ConnectionTraits | undefined {
     const authority = this.#requestedHost?.(headers);
     const named = this.namesClients ? client : undefined;
-    const shared = this.passesState ? state?.shared() : undefined;
+    const shared = this.passesState ? stream?.filterState?.shared() : undefined;
     if (authority === undefined && named === undefined && shared === undefined) return undefined;
     return connectionTraits(authority, named, shared);
   }

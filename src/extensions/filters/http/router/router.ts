@@ -532,7 +532,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     this.#hash = route.hashPolicy === undefined ? undefined : this.#hashOf(route.hashPolicy);
     if (!suppressEnvoyHeaders || timeouts.isGrpc) this.#announceTimeout(headers, 0);
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
-    this.#traits = this.#cluster.traitsOf(headers, info.downstream, info.filterState);
+    this.#traits = this.#cluster.traitsOf(headers, info.downstream, info);
     // After the route's changes, which may add retry headers.
     this.#retries.begin(route.retryPolicy ?? this.#options.defaultRetries, headers);
     // A retry needs the head in a later turn.
@@ -573,8 +573,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     const route = this.#route;
     const cluster = this.#cluster.clusterOfHost(this.#hash);
     const { info } = this.#stream;
-    if (this.#cluster.isAggregate)
-      this.#traits = cluster.traitsOf(this.#request.headers, info.downstream, info.filterState);
+    if (this.#cluster.isAggregate) this.#traits = cluster.traitsOf(this.#request.headers, info.downstream, info);
     const host =
       cluster.requestedHosts === undefined ? this.#retries.pickHost(cluster, this.#hash) : this.#namedHost(cluster);
     if (host === undefined) {
