@@ -36,7 +36,7 @@ import type { ScopeRequest } from '../stats/store.js';
 import type { Scope } from '../stats/thread-stats.js';
 import type { CallingThread } from '../upstream/calling-thread.js';
 import type { ClusterManager } from '../upstream/cluster-manager.js';
-import type { LoadBalancingPolicy } from '../upstream/load-balancer/policy.js';
+import type { LoadBalancingPolicy, WrappingPolicy } from '../upstream/load-balancer/policy.js';
 import type { TokenBucket, TokenRate } from '../upstream/token-bucket.js';
 import type { UpstreamThread } from '../upstream/upstream-thread.js';
 
@@ -181,6 +181,12 @@ export interface LoadBalancingPolicyExtension<C = unknown, S = unknown>
   readonly name: string;
 }
 
+/** A load-balancing policy that determines among which hosts another one picks. */
+export interface WrappingPolicyExtension<C = unknown> extends Extension<C>, WrappingPolicy<C> {
+  readonly category: 'envoy.load_balancing_policies';
+  readonly name: string;
+}
+
 /** A stats sink. It runs on the primary. Its code is loaded when it is created. */
 export interface StatsSinkExtension<C = unknown> extends Extension<C> {
   readonly category: 'envoy.stats_sinks';
@@ -192,6 +198,7 @@ export type AnyExtension =
   | NamedExtension
   | StatsSinkExtension
   | LoadBalancingPolicyExtension
+  | WrappingPolicyExtension
   | ListenerFilterExtension
   | UdpListenerFilterExtension
   | NetworkFilterExtension

@@ -75,6 +75,7 @@ import { maglev } from './load-balancing-policies/maglev/index.js';
 import { random } from './load-balancing-policies/random/index.js';
 import { ringHash } from './load-balancing-policies/ring-hash/index.js';
 import { roundRobin } from './load-balancing-policies/round-robin/index.js';
+import { subset } from './load-balancing-policies/subset/index.js';
 import { NAMED } from './named.js';
 import { dogStatsdSink } from './stat-sinks/dog-statsd/index.js';
 import { graphiteStatsdSink } from './stat-sinks/graphite-statsd/index.js';
@@ -170,6 +171,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   random,
   ringHash,
   roundRobin,
+  subset,
   dogStatsdSink,
   graphiteStatsdSink,
   hystrixSink,

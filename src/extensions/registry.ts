@@ -21,6 +21,7 @@ import type {
   TracerExtension,
   UdpListenerFilterExtension,
   WorkerContext,
+  WrappingPolicyExtension,
 } from './factories.js';
 import { createFiltered } from './log-filters.js';
 
@@ -31,7 +32,8 @@ export class ExtensionRegistry implements ExtensionFinder, LoadBalancingPolicies
   constructor(extensions: readonly AnyExtension[]) {
     for (const extension of extensions) {
       for (const url of extension.typeUrls) this.#byMessage.set(messageNameOf(url), extension);
-      if (extension.category === 'envoy.load_balancing_policies') this.#policies.set(extension.name, extension);
+      if (extension.category === 'envoy.load_balancing_policies' && !('wrap' in extension))
+        this.#policies.set(extension.name, extension);
     }
   }
 
@@ -87,7 +89,7 @@ export class ExtensionRegistry implements ExtensionFinder, LoadBalancingPolicies
     return policy;
   }
 
-  policyOf(typeUrl: string): LoadBalancingPolicyExtension | undefined {
+  policyOf(typeUrl: string): LoadBalancingPolicyExtension | WrappingPolicyExtension | undefined {
     const extension = this.#byMessage.get(messageNameOf(typeUrl));
     return extension?.category === 'envoy.load_balancing_policies' ? extension : undefined;
   }

@@ -50,6 +50,7 @@ export type {
   UdpListenerFilterExtension,
   WorkerContext,
   WorkerPort,
+  WrappingPolicyExtension,
 } from './factories.js';
 
 // ── Reading and validating configuration ─────────────────────────────────────────────────────────────────────────────
@@ -181,6 +182,7 @@ export { UNBOUNDED_HASHES } from '../config/implemented/cluster.js';
 export type { HostList, LoadBalancer } from '../upstream/load-balancer/load-balancer.js';
 export type { BalancerContext, LocalityBalancing } from '../upstream/load-balancer/policy.js';
 export { EdfSchedule } from '../upstream/load-balancer/schedule.js';
+export type { SelectorSpec, SubsetSpec } from '../upstream/load-balancer/subsets/subset-spec.js';
 export { DEFAULT_ZONES } from '../upstream/load-balancer/zone-routes.js';
 
 // ── Tracers ──────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -21,9 +21,10 @@ import {
   http2Options,
   httpOptions,
 } from '../config/fields/http-options.js';
-import { policyMessage } from '../config/fields/load-balancing.js';
+import { firstPolicy, policyMessage } from '../config/fields/load-balancing.js';
 import { beforeCodec } from '../config/fields/upstream-filters.js';
 import type {
+  Any,
   CircuitBreakers,
   CircuitBreakers_Thresholds_RetryBudget,
   Cluster,
@@ -437,11 +438,21 @@ function tracksRemaining(breakers: CircuitBreakers | undefined, priority: 'DEFAU
 }
 
 function loadBalancerOf(cluster: Cluster, policies: LoadBalancingPolicies): LoadBalancerSpec {
-  const config = policyMessage(cluster, (typeUrl) => policies.policyOf(typeUrl) !== undefined);
+  const isPolicy = (typeUrl: string) => policies.policyOf(typeUrl) !== undefined;
+  const config = policyMessage(cluster, isPolicy);
+  const policy = policyOf(cluster, config, policies);
+  if (!('wrap' in policy)) return callExtension('settings', policy.name, () => loadBalancerSpec(policy, config));
+  const { policies: list, subsets } = callExtension('wrap', policy.name, () => policy.wrap(config));
+  const inner = firstPolicy(list, isPolicy);
+  const picking = policyOf(cluster, inner, policies);
+  if ('wrap' in picking) throw new Error(`cluster ${cluster.name}: ${picking.name} cannot be the policy of subsets`);
+  return { ...callExtension('settings', picking.name, () => loadBalancerSpec(picking, inner)), subsets };
+}
+
+function policyOf({ name }: Cluster, config: Any, policies: LoadBalancingPolicies) {
   const policy = policies.policyOf(config['@type']);
-  if (policy === undefined)
-    throw new Error(`cluster ${cluster.name}: ${config['@type']} is not a load-balancing policy`);
-  return callExtension('settings', policy.name, () => loadBalancerSpec(policy, config));
+  if (policy === undefined) throw new Error(`cluster ${name}: ${config['@type']} is not a load-balancing policy`);
+  return policy;
 }
 
 function healthPolicy(cluster: Cluster, { localities }: LoadBalancerSpec): ClusterSpec['health'] {

@@ -2,7 +2,7 @@
 
 import { Cluster, loadBalancerOf } from './cluster.js';
 import type { ClusterSnapshot } from './cluster-snapshot.js';
-import type { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.js';
+import type { ClusterBalancer } from './load-balancer/load-balancer.js';
 import { type PackedCluster, unpackCluster } from './packed-cluster.js';
 import type { RequestFilters } from './request-filters.js';
 import type { HostRefusal } from './requested-hosts/host-request.js';
@@ -71,7 +71,7 @@ export class ClusterManager {
     return this.#references.size;
   }
 
-  readonly #create = (snapshot: ClusterSnapshot, balancer?: ClusterLoadBalancer): Cluster => {
+  readonly #create = (snapshot: ClusterSnapshot, balancer?: ClusterBalancer): Cluster => {
     const cluster = new Cluster(this.#thread, snapshot, balancer);
     cluster.filters = this.filtersOf?.(snapshot);
     const { aggregated } = snapshot.spec;
@@ -95,14 +95,14 @@ export class ClusterManager {
   }
 
   /** Builds the load balancer that apply() takes, in steps because that can take long. The previous hosts serve meanwhile. */
-  *prepare(snapshot: ClusterSnapshot): Generator<void, ClusterLoadBalancer> {
+  *prepare(snapshot: ClusterSnapshot): Generator<void, ClusterBalancer> {
     const balancer = loadBalancerOf(this.#thread, snapshot);
     yield* balancer.prepare();
     return balancer;
   }
 
   /** Adds a cluster, or updates its hosts. A cluster with a changed configuration replaces the old one, which is drained. */
-  apply(snapshot: ClusterSnapshot, balancer?: ClusterLoadBalancer): void {
+  apply(snapshot: ClusterSnapshot, balancer?: ClusterBalancer): void {
     const { name } = snapshot.spec;
     this.#noteLocal(name, snapshot);
     const reference = this.reference(name);

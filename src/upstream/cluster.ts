@@ -5,6 +5,7 @@ import type { Priority } from '../common/priority.js';
 import { knownHeader } from '../common/text/header-names.js';
 import type { Word64 } from '../common/xxh64.js';
 import type { HeaderBlock } from '../http/headers/header-block.js';
+import type { MetadataMatch } from '../http/routing/actions/metadata-match.js';
 import { addressText, decodeSockaddr } from '../io/addresses/address.js';
 import { type BufferLimits, bufferLimits } from '../io/transport/buffer-limits.js';
 import type { RuntimeFraction } from '../runtime/runtime.js';
@@ -26,6 +27,8 @@ import { HostSet } from './hosts/host-set.js';
 import { ClusterLimits, RuntimeThresholds } from './limits.js';
 import { AggregateBalancer } from './load-balancer/aggregate-balancer.js';
 import { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.js';
+import type { ClusterBalancer } from './load-balancer/load-balancer.js';
+import { SubsetBalancer } from './load-balancer/subsets/subset-balancer.js';
 import { HostMonitor, OutlierCounting } from './outliers/host-monitor.js';
 import type { RequestFilters } from './request-filters.js';
 import { AddressReader, type DestinationReader, type DestinationSpec } from './requested-hosts/destination.js';
@@ -56,6 +59,8 @@ export class Cluster implements PooledCluster {
   readonly outliers: OutlierCounting | undefined;
   /** Hosts are chosen by a hash of the request. */
   readonly picksByHash: boolean;
+  /** Hosts are chosen by metadata of the request. */
+  readonly hasSubsets: boolean;
   /** Requests name their hosts, which are found here; undefined: a load balancer picks. */
   readonly requestedHosts: RequestedHosts | undefined;
   /** Chooses the cluster of an aggregate. */
@@ -78,7 +83,7 @@ export class Cluster implements PooledCluster {
   #hasFailing = false;
   #snapshot: ClusterSnapshot;
   #hosts: HostSet<ClusterHost>;
-  #balancer: ClusterLoadBalancer;
+  #balancer: ClusterBalancer;
 
   constructor(thread: UpstreamThread, snapshot: ClusterSnapshot, balancer = loadBalancerOf(thread, snapshot)) {
     const { spec } = snapshot;
@@ -101,6 +106,7 @@ export class Cluster implements PooledCluster {
     const requestNames = spec.transports.find((each) => each?.tls)?.tls?.requestNames;
     this.#requestedHost = requestNames && requestedHost(requestNames);
     this.picksByHash = spec.loadBalancer.picksByHash === true;
+    this.hasSubsets = spec.loadBalancer.subsets !== undefined;
     this.#countsActiveRequests = spec.loadBalancer.countsActiveRequests === true;
     this.measurements = measurementsOf(thread, snapshot);
     this.outliers = outlierCounting(thread, snapshot);
@@ -147,10 +153,11 @@ export class Cluster implements PooledCluster {
    * Returns the host for a new request. Returns undefined, and counts that, when no host may be used.
    * @param hash of the request, with picksByHash
    * @param attempt number of hosts that have failed the request already
+   * @param match metadata of the request, with hasSubsets
    */
-  pickHost(hash?: Word64, attempt?: number): ClusterHost | undefined {
+  pickHost(hash?: Word64, attempt?: number, match?: MetadataMatch): ClusterHost | undefined {
     if (this.requestedHosts !== undefined) return this.countNoHost();
-    const index = this.#balancer.pick(this.thread.random, hash, attempt);
+    const index = this.#balancer.pick(this.thread.random, hash, attempt, match);
     if (this.#balancer.pickedInPanic) this.stats.increment(ClusterStats.at.lb_healthy_panic);
     return index < 0 ? this.countNoHost() : this.#hosts.host(index);
   }
@@ -428,15 +435,17 @@ function measurementsOf({ stats }: UpstreamThread, { budgetScope, sizeScope }: C
 }
 
 /** Returns the load balancer for the hosts of a snapshot. It can be prepared before the snapshot is in use. */
-export function loadBalancerOf(thread: UpstreamThread, snapshot: ClusterSnapshot): ClusterLoadBalancer {
+export function loadBalancerOf(thread: UpstreamThread, snapshot: ClusterSnapshot): ClusterBalancer {
   const { hosts, policy: assignment, scope, spec } = snapshot;
   const { clock, localCluster, locality, policies, random, runtime, stats, words } = thread;
-  const { localities, policy: name, settings } = spec.loadBalancer;
+  const { localities, policy: name, settings, subsets } = spec.loadBalancer;
   const policy = policies.policyNamed(name);
   const health = { ...spec.health, ...assignment };
   const zones = localCluster && { localCluster, stats: stats.scope(scope) };
   const context = { words: words.words, random, clock, runtime, locality, zones };
-  return new ClusterLoadBalancer(hosts, { policy, settings, localities, health }, context);
+  const cluster = { policy, settings, localities, health };
+  if (subsets !== undefined) return new SubsetBalancer(hosts, subsets, cluster, context, stats.scope(scope));
+  return new ClusterLoadBalancer(hosts, cluster, context);
 }
 
 function makeHost({ outliers, thread }: Cluster, { hosts, scope }: ClusterSnapshot) {

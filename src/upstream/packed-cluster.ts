@@ -16,7 +16,8 @@ const MAX_HOSTS = 16;
 /** Returns undefined when the cluster should be built before its first use because that takes longer. */
 export function packCluster(snapshot: ClusterSnapshot): PackedCluster | undefined {
   const { hosts, spec } = snapshot;
-  if (hosts.blocks.length > MAX_HOSTS || spec.loadBalancer.picksByHash) return undefined;
+  const { picksByHash, subsets } = spec.loadBalancer;
+  if (hosts.blocks.length > MAX_HOSTS || picksByHash || subsets !== undefined) return undefined;
   const { sourceAddress: source } = spec;
   const { healthySinceMs: times } = hosts;
   const packed = {

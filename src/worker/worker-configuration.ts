@@ -18,7 +18,7 @@ import { WorkerScripts } from '../scripts/worker-scripts.js';
 import { ThreadLocalClusterManagerStats } from '../stats/layouts/cluster.js';
 import type { Scope } from '../stats/thread-stats.js';
 import { ClusterManager } from '../upstream/cluster-manager.js';
-import type { ClusterLoadBalancer } from '../upstream/load-balancer/cluster-load-balancer.js';
+import type { ClusterBalancer } from '../upstream/load-balancer/load-balancer.js';
 import { type HostRefusal, REQUESTED_HOSTS_PORT } from '../upstream/requested-hosts/host-request.js';
 import { SharedTokenBuckets } from '../upstream/shared-token-buckets.js';
 import type { UpstreamThread } from '../upstream/upstream-thread.js';
@@ -107,7 +107,7 @@ export class WorkerConfiguration {
     try {
       thread.stats.addChunks(snapshot.chunks);
       scopes.add(snapshot.statScopes);
-      const balancers: ClusterLoadBalancer[] = [];
+      const balancers: ClusterBalancer[] = [];
       for (const cluster of snapshot.clusters) balancers.push(yield* this.#clusters.prepare(cluster));
       for (const [index, cluster] of snapshot.clusters.entries()) this.#clusters.apply(cluster, balancers[index]);
       yield* this.#clusters.applyPacked(snapshot.packedClusters);

@@ -1,7 +1,14 @@
 // The load-balancing policy of a cluster as a message: the first implemented one of load_balancing_policy, or else the
 // equivalent of lb_policy and the fields that belong to it.
 
-import type { Any, Cluster, Cluster_CommonLbConfig, LocalityLbConfig } from '../generated/api.js';
+import type {
+  Any,
+  Cluster,
+  Cluster_CommonLbConfig,
+  LoadBalancingPolicy,
+  LocalityLbConfig,
+  Subset,
+} from '../generated/api.js';
 import { typeUrlOf } from '../schema/message-name.js';
 import type { Path } from '../text/path.js';
 
@@ -18,6 +25,8 @@ interface LegacyPolicy {
 const OF_POLICIES = 'envoy.extensions.load_balancing_policies';
 
 export const ROUND_ROBIN = `${OF_POLICIES}.round_robin.v3.RoundRobin`;
+
+export const SUBSET = `${OF_POLICIES}.subset.v3.Subset`;
 
 /** The cluster itself determines the host of each request. */
 export const CLUSTER_PROVIDED = `${OF_POLICIES}.cluster_provided.v3.ClusterProvided`;
@@ -51,12 +60,25 @@ export const LEGACY_POLICIES: { readonly [lbPolicy: string]: LegacyPolicy } = {
  */
 export function policyMessage(cluster: Cluster, isPolicy: (typeUrl: string) => boolean): Any {
   const { load_balancing_policy: list } = cluster;
-  if (list === undefined) return legacyPolicy(cluster).config;
-  for (const policy of list.policies ?? []) {
+  if (list !== undefined) return firstPolicy(list, isPolicy);
+  const { config } = legacyPolicy(cluster);
+  return subsetPolicy(cluster, config) ?? config;
+}
+
+/** Returns the first implemented policy of a list. Invalid lists get ROUND_ROBIN. */
+export function firstPolicy(list: LoadBalancingPolicy | undefined, isPolicy: (typeUrl: string) => boolean): Any {
+  for (const policy of list?.policies ?? []) {
     const config = policy?.typed_extension_config?.typed_config;
     if (config !== undefined && isPolicy(config['@type'])) return config;
   }
   return { '@type': typeUrlOf(ROUND_ROBIN) };
+}
+
+/** Returns the equivalent of lb_subset_config around the policy `inner`. Returns undefined without selectors: then it has no effect. */
+export function subsetPolicy({ lb_subset_config: config }: Cluster, inner: Any): (Any & Subset) | undefined {
+  if (config === undefined || (config.subset_selectors ?? []).length === 0) return undefined;
+  const policies = [{ typed_extension_config: { name: 'lb_policy', typed_config: inner } }];
+  return { '@type': typeUrlOf(SUBSET), ...config, subset_lb_policy: { policies } };
 }
 
 /** Returns the policy of lb_policy. */

@@ -62,7 +62,7 @@ export const CLUSTER: ImplementedTable = {
     http2_protocol_options: true,
     http_protocol_options: true,
     common_http_protocol_options: true,
-    lb_subset_config: refused('define a cluster for each subset, and let routes choose between them'),
+    lb_subset_config: true,
     dns_resolvers: refused(RESOLVER),
     dns_resolution_config: refused(RESOLVER),
     typed_dns_resolver_config: onlyExtension(RESOLVERS, RESOLVER),
@@ -148,6 +148,22 @@ export const CLUSTER: ImplementedTable = {
     hash_function: byValue({ XX_HASH: true, MURMUR_HASH_2: true }),
   },
   'envoy.config.cluster.v3.Cluster.MaglevLbConfig': obeyed('table_size'),
+  'envoy.config.cluster.v3.Cluster.LbSubsetConfig': {
+    fallback_policy: byValue({ NO_FALLBACK: true, ANY_ENDPOINT: true, DEFAULT_SUBSET: true }),
+    ...obeyed('default_subset', 'subset_selectors', 'locality_weight_aware', 'scale_locality_weight'),
+    ...obeyed('panic_mode_any', 'list_as_any'),
+    metadata_fallback_policy: byValue({ METADATA_NO_FALLBACK: true, FALLBACK_LIST: true }),
+  },
+  'envoy.config.cluster.v3.Cluster.LbSubsetConfig.LbSubsetSelector': {
+    ...obeyed('keys', 'single_host_per_subset', 'fallback_keys_subset'),
+    fallback_policy: byValue({
+      NOT_DEFINED: true,
+      NO_FALLBACK: true,
+      ANY_ENDPOINT: true,
+      DEFAULT_SUBSET: true,
+      KEYS_SUBSET: true,
+    }),
+  },
   'envoy.config.cluster.v3.Cluster.CommonLbConfig.ConsistentHashingLbConfig': {
     use_hostname_for_hashing: true,
     hash_balance_factor: refused(UNBOUNDED_HASHES),

@@ -87,7 +87,8 @@ export const LISTENER: ImplementedTable = {
     max_connect_attempts: true,
     max_downstream_connection_duration: true,
     hash_policy: true,
-    ...notImplemented('on_demand', 'metadata_match', 'downstream_idle_timeout', 'upstream_idle_timeout'),
+    metadata_match: true,
+    ...notImplemented('on_demand', 'downstream_idle_timeout', 'upstream_idle_timeout'),
     tunneling_config: true,
     access_log_flush_interval: true,
     flush_access_log_on_connected: true,
@@ -132,6 +133,6 @@ export const LISTENER: ImplementedTable = {
   'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.WeightedCluster.ClusterWeight': {
     name: true,
     weight: true,
-    ...notImplemented('metadata_match'),
+    metadata_match: true,
   },
 };

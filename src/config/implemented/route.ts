@@ -13,7 +13,6 @@ import {
 } from './table.js';
 
 const NO_EFFECT = 'the field has no effect in Envoy either';
-const SUBSETS = 'subsets of hosts are not implemented: define a cluster for each subset';
 
 const URI_TEMPLATE = 'envoy.path.match.uri_template.uri_template_matcher';
 const URI_TEMPLATE_REWRITE = 'envoy.path.rewrite.uri_template.uri_template_rewriter';
@@ -174,7 +173,7 @@ export const ROUTE: ImplementedTable = {
     rate_limits: true,
     include_vh_rate_limits: true,
     request_mirror_policies: true,
-    metadata_match: refused(SUBSETS),
+    metadata_match: true,
     hedge_policy: true,
     internal_redirect_policy: true,
     internal_redirect_action: byValue({ PASS_THROUGH_INTERNAL_REDIRECT: true, HANDLE_INTERNAL_REDIRECT: true }),
@@ -348,7 +347,8 @@ export const ROUTE: ImplementedTable = {
     response_headers_to_remove: true,
     typed_per_filter_config: true,
     host_rewrite_literal: true,
-    ...notImplemented('cluster_header', 'metadata_match'),
+    metadata_match: true,
+    ...notImplemented('cluster_header'),
   },
   'envoy.config.route.v3.HedgePolicy': {
     initial_requests: accepted(NO_EFFECT),

@@ -134,12 +134,13 @@ export class PrimaryCalls implements CallingThread {
 
 const ANY_HOST = loadBalancerSpec<Any & RandomConfig, unknown>(random, { '@type': random.typeUrls[0]! });
 
-/** The primary's calls have no hash, so the structures for picks by hash need not be built. */
+/** The primary's calls have no hash, so the structures for picks by hash need not be built. Subsets have a fallback for them. */
 function snapshotOf(cluster: PrimaryCluster): ClusterSnapshot {
   const snapshot = cluster.snapshot();
   const { spec } = snapshot;
-  if (!spec.loadBalancer.picksByHash) return snapshot;
-  return { ...snapshot, spec: { ...spec, loadBalancer: ANY_HOST } };
+  const { picksByHash, subsets } = spec.loadBalancer;
+  if (!picksByHash) return snapshot;
+  return { ...snapshot, spec: { ...spec, loadBalancer: { ...ANY_HOST, subsets } } };
 }
 
 interface Running {

@@ -119,6 +119,7 @@ export class PrimaryUpstream {
     return {
       ...{ store, words, timers, tls, runtime, managerStats, inflated, sources },
       resolver: this.#resolver ?? this.#primary.resolver,
+      threads: concurrency + 1,
       policies: extensions,
       extensions,
       filterSecrets,

@@ -93,13 +93,13 @@ export const ClusterStats = defineLayout({
   lb_zone_routing_cross_zone: 'counter',
   lb_zone_routing_sampled: 'counter',
   original_dst_host_invalid: 'counter',
-  // Subsets, preconnects, HTTP/3.
-  lb_subsets_active: 'no_gauge',
-  lb_subsets_created: 'no_counter',
-  lb_subsets_fallback: 'no_counter',
-  lb_subsets_fallback_panic: 'no_counter',
-  lb_subsets_removed: 'no_counter',
-  lb_subsets_selected: 'no_counter',
+  lb_subsets_active: 'gauge',
+  lb_subsets_created: 'counter',
+  lb_subsets_fallback: 'counter',
+  lb_subsets_fallback_panic: 'counter',
+  lb_subsets_removed: 'counter',
+  lb_subsets_selected: 'counter',
+  // Preconnects, HTTP/3.
   assignment_use_cached: 'no_counter',
   upstream_cx_connect_with_0_rtt: 'no_counter',
   upstream_cx_http3_total: 'no_counter',
@@ -108,6 +108,13 @@ export const ClusterStats = defineLayout({
   upstream_queue_overloaded: 'no_counter',
   upstream_rq_0rtt: 'no_counter',
   upstream_rq_rx_reset_no_error: 'no_counter',
+});
+
+/** In the scope of ClusterStats, only for clusters with subsets. */
+export const SubsetStats = defineLayout({
+  lb_subsets_single_host_per_subset_duplicate: 'own_gauge',
+  /** Hosts that are not in all of their subsets, because these are too many. Not in Envoy. */
+  lb_subsets_overflow: 'own_gauge',
 });
 
 /** Scope `cluster.<name>.circuit_breakers.default.` and `.high.`: 1 while the limit is reached. */

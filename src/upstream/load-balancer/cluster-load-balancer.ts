@@ -8,13 +8,15 @@ import type { Runtime, RuntimeDouble, RuntimeInteger } from '../../runtime/runti
 import type { HostSetData } from '../hosts/host-set.js';
 import { healthParts } from './health-parts.js';
 import { hostsByPriority } from './host-group.js';
-import type { LoadBalancer } from './load-balancer.js';
+import type { ClusterBalancer, LoadBalancer } from './load-balancer.js';
+import type { LocalitySizes } from './locality-sizes.js';
 import { type BalancedCluster, type BalancingThread, PartBalancers } from './part-balancers.js';
 
-export class ClusterLoadBalancer implements LoadBalancer {
-  /** Whether the last pick ignored health, for lb_healthy_panic. */
+export class ClusterLoadBalancer implements ClusterBalancer {
   pickedInPanic = false;
   readonly #hosts: HostSetData;
+  /** Undefined: all hosts. */
+  readonly #members: readonly number[] | undefined;
   readonly #cluster: BalancedCluster;
   readonly #balancers: PartBalancers;
   readonly #runtime: Runtime;
@@ -29,27 +31,37 @@ export class ClusterLoadBalancer implements LoadBalancer {
   /** The build of new parts, while it is in progress. */
   #steps: Generator<void, void> | undefined;
 
-  /** Hosts and their health are fixed: a new set gets a new load balancer. */
-  constructor(hosts: HostSetData, cluster: BalancedCluster, thread: BalancingThread) {
+  /**
+   * Hosts and their health are fixed: a new set gets a new load balancer.
+   * @param members indexes of the hosts of a subset; undefined: all hosts
+   * @param sizes scales the weights of localities of a subset; undefined: they are as configured
+   */
+  constructor(
+    hosts: HostSetData,
+    cluster: BalancedCluster,
+    thread: BalancingThread,
+    members?: readonly number[],
+    sizes?: LocalitySizes,
+  ) {
     const { health, policy, settings } = cluster;
     const { runtime } = thread;
     this.#hosts = hosts;
+    this.#members = members;
     this.#cluster = cluster;
-    this.#balancers = new PartBalancers(hosts, cluster, thread);
+    this.#balancers = new PartBalancers(hosts, cluster, thread, sizes);
     this.#runtime = runtime;
     this.#panicThreshold = runtime.integer('upstream.healthy_panic_threshold', health.panicThreshold);
     const { runtimeKey, value } = policy.runtimeNumber?.(settings) ?? NO_NUMBER;
     this.#runtimeNumber = runtime.double(runtimeKey, value);
   }
 
-  /** Builds the parts that pick() needs in steps, because that may take long. If not called, the first pick() builds them at once. */
   *prepare(): Generator<void, void> {
     const { version } = this.#runtime;
     const panicPercent = Math.min(100, this.#panicThreshold.value);
     const number = this.#runtimeNumber.value;
     if (this.#parts.length === 0 || panicPercent !== this.#panicPercent || number !== this.#number) {
       const parts: Part[] = [];
-      const priorities = hostsByPriority(this.#hosts, this.#cluster.health.weighsHealth);
+      const priorities = hostsByPriority(this.#hosts, this.#cluster.health.weighsHealth, this.#members);
       for (const part of healthParts(priorities, this.#cluster.health, panicPercent)) {
         const { below, isPanic, priority } = part;
         const balancer = yield* this.#balancers.build(part, priorities[priority], { number, panicPercent });

@@ -41,11 +41,14 @@ export class HostGroup implements PriorityHealth {
 /**
  * Returns the hosts of each priority: 10,000 hosts take a few hundred microseconds.
  * @param weighsHealth their weights measure their health
+ * @param members indexes of the hosts; undefined: all of the set
  */
-export function hostsByPriority(set: HostSetData, weighsHealth = false): HostGroup[] {
+export function hostsByPriority(set: HostSetData, weighsHealth = false, members?: readonly number[]): HostGroup[] {
   const { healthFlags, priorities } = set;
   const groups: HostGroup[] = [];
-  for (let index = 0; index < priorities.length; index++) {
+  const count = members === undefined ? priorities.length : members.length;
+  for (let place = 0; place < count; place++) {
+    const index = members === undefined ? place : members[place]!;
     const priority = priorities[index]!;
     while (groups.length <= priority) groups.push(new HostGroup());
     groups[priority]!.add(index, healthFlags[index]!);

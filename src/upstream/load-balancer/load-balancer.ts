@@ -5,6 +5,7 @@
 
 import type { Random } from '../../common/random.js';
 import type { Word64 } from '../../common/xxh64.js';
+import type { MetadataMatch } from '../../http/routing/actions/metadata-match.js';
 
 export interface LoadBalancer {
   /**
@@ -13,6 +14,16 @@ export interface LoadBalancer {
    * @param attempt number of hosts that have failed the request already: the same hash gets another host
    */
   pick(random: Random, hash?: Word64, attempt?: number): number;
+}
+
+/** The load balancer of a whole cluster. */
+export interface ClusterBalancer {
+  /** Whether the last pick ignored health, for lb_healthy_panic. */
+  readonly pickedInPanic: boolean;
+  /** See LoadBalancer. `match`: what the host's metadata must have, in a cluster with subsets; undefined: no requirement. */
+  pick(random: Random, hash?: Word64, attempt?: number, match?: MetadataMatch): number;
+  /** Builds what pick() needs in steps, because that may take long. If not called, the first pick() builds it at once. */
+  prepare(): Generator<void, void>;
 }
 
 /** The hosts to choose from. */

@@ -4,6 +4,7 @@ import { HealthFlag } from '../hosts/health-flags.js';
 import type { HostSetData } from '../hosts/host-set.js';
 import { compareLocalities, isSameLocality, type Locality } from '../hosts/locality.js';
 import { type Availability, HostGroup } from './host-group.js';
+import type { LocalitySizes } from './locality-sizes.js';
 
 export interface LocalityGroup {
   readonly locality: Locality;
@@ -18,12 +19,13 @@ export interface LocalityGroup {
 
 /**
  * Returns the localities of `hosts`, the indexes of one priority's hosts: first this server's `own`, then the others by name. The
- * order decides the places of hosts on a ring, which are the same as in Envoy.
+ * order decides the places of hosts on a ring, which are the same as in Envoy. `sizes`: scales the weights of the localities.
  */
 export function localityGroups(
-  { healthFlags, localities, localityIndexes, weights }: HostSetData,
+  { healthFlags, localities, localityIndexes, priorities, weights }: HostSetData,
   hosts: readonly number[],
   own: Locality | undefined,
+  sizes?: LocalitySizes,
 ): LocalityGroup[] {
   const groups = new Map<string, GrowingGroup>();
   const groupOf = (locality: Locality) => {
@@ -44,9 +46,9 @@ export function localityGroups(
     if ((flags & HealthFlag.PendingDynamicRemoval) === 0) found.weight = locality.weight;
     found.add(host, flags, weights[host]!);
   }
-  return [...groups.values()].sort(
-    (a, b) => Number(b.isOwn) - Number(a.isOwn) || compareLocalities(a.locality, b.locality),
-  );
+  const all = [...groups.values()];
+  if (sizes !== undefined) for (const group of all) group.scale(sizes, priorities[hosts[0]!]!);
+  return all.sort((a, b) => Number(b.isOwn) - Number(a.isOwn) || compareLocalities(a.locality, b.locality));
 }
 
 /**
@@ -71,6 +73,10 @@ class GrowingGroup implements LocalityGroup {
   constructor(locality: Locality, own: Locality | undefined) {
     this.locality = locality;
     this.isOwn = own !== undefined && isSameLocality(own, locality);
+  }
+
+  scale(sizes: LocalitySizes, priority: number): void {
+    this.weight = sizes.scale(this.weight, this.locality, priority, this.group.total);
   }
 
   add(host: number, flags: number, weight: number): void {

@@ -12,6 +12,7 @@ import { HostsOfSet } from './hosts-of-set.js';
 import type { LoadBalancer } from './load-balancer.js';
 import type { LocalCluster } from './local-cluster.js';
 import { effectiveWeight, type LocalityGroup, localityGroups } from './localities.js';
+import type { LocalitySizes } from './locality-sizes.js';
 import { hostsByLocality, LocalityWeighted } from './locality-weighted.js';
 import type { LoadBalancingPolicy, LocalityBalancing } from './policy.js';
 import { type BalancerStats, ZoneAware } from './zone-aware.js';
@@ -55,13 +56,16 @@ export class PartBalancers {
   readonly #set: HostSetData;
   readonly #cluster: BalancedCluster;
   readonly #thread: BalancingThread;
+  readonly #sizes: LocalitySizes | undefined;
   /** Number of hosts for which load balancers were built since the last yield. */
   #hostsInStep = 0;
 
-  constructor(set: HostSetData, cluster: BalancedCluster, thread: BalancingThread) {
+  /** @param sizes scales the weights of localities; undefined: they are as configured */
+  constructor(set: HostSetData, cluster: BalancedCluster, thread: BalancingThread, sizes?: LocalitySizes) {
     this.#set = set;
     this.#cluster = cluster;
     this.#thread = thread;
+    this.#sizes = sizes;
   }
 
   /**
@@ -73,12 +77,15 @@ export class PartBalancers {
     const { policy } = this.#cluster;
     if (group === undefined || part.hosts.length === 0) return undefined;
     if (policy.picksByHash) {
-      return yield* this.#policyBalancer(hashedHosts(this.#set, part, group, this.#cluster, locality), numbers);
+      return yield* this.#policyBalancer(
+        hashedHosts(this.#set, part, group, this.#cluster, locality, this.#sizes),
+        numbers,
+      );
     }
     const isWeighted = this.#cluster.localities?.isWeighted === true;
     const isByZone = policy.isZoneAware === true && this.#thread.zones !== undefined && part.priority === 0;
     if (part.isPanic || !(isWeighted || isByZone)) return yield* this.#ofHosts(part.hosts, numbers);
-    const localities = localityGroups(this.#set, group.hosts.all, locality);
+    const localities = localityGroups(this.#set, group.hosts.all, locality, this.#sizes);
     yield;
     const weighted = isWeighted ? yield* this.#weighted(localities, part, numbers) : undefined;
     if (weighted !== undefined) return weighted;
@@ -142,6 +149,7 @@ export class PartBalancers {
  * Returns the hosts of a part for a policy that picks by hash.
  * @param group the hosts of the part's priority; undefined: there are none
  * @param own the locality of this server
+ * @param sizes scales the weights of localities
  */
 export function hashedHosts(
   set: HostSetData,
@@ -149,7 +157,8 @@ export function hashedHosts(
   group: HostGroup | undefined,
   { localities }: Pick<BalancedCluster, 'localities'>,
   own: Locality | undefined,
+  sizes?: LocalitySizes,
 ): HostsOfSet {
   if (localities?.isWeighted !== true || group === undefined || hosts.length === 0) return new HostsOfSet(set, hosts);
-  return hostsByLocality(set, localityGroups(set, group.hosts.all, own), availability);
+  return hostsByLocality(set, localityGroups(set, group.hosts.all, own, sizes), availability);
 }

@@ -1,12 +1,13 @@
 // The interface of load-balancing policies, which are extensions, to clusters and threads.
 
 import type { Random } from '../../common/random.js';
-import type { Any } from '../../config/generated/api.js';
+import type { Any, LoadBalancingPolicy as PolicyList } from '../../config/generated/api.js';
 import type { Clock } from '../../io/time/clock.js';
 import type { Runtime } from '../../runtime/runtime.js';
 import type { Layout } from '../../stats/layout.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { HostList, LoadBalancer } from './load-balancer.js';
+import type { SubsetSpec } from './subsets/subset-spec.js';
 import type { ZoneSettings } from './zone-routes.js';
 
 /** `C` is the message that configures it, `S` its settings. */
@@ -40,6 +41,18 @@ export interface LoadBalancingPolicy<C = unknown, S = unknown> {
   ): LoadBalancer | Generator<void, LoadBalancer>;
   /** Gauges of its load balancers. */
   readonly gauges?: BalancerGauges<S>;
+}
+
+/** A policy that determines among which hosts another one picks. */
+export interface WrappingPolicy<C = unknown> {
+  readonly name: string;
+  wrap(config: C): Wrapping;
+}
+
+/** The other policy, the first one of a list that this build has, and what happens before it picks. */
+export interface Wrapping {
+  readonly policies: PolicyList | undefined;
+  readonly subsets: SubsetSpec;
 }
 
 /** How requests are distributed over the localities of a priority; plain data. */
@@ -86,6 +99,8 @@ export interface LoadBalancerSpec extends Pick<LoadBalancingPolicy, 'picksByHash
   readonly needsHealthTimes?: boolean | undefined;
   /** Undefined: as for LoadBalancingPolicy.localities(). */
   readonly localities: LocalityBalancing | undefined;
+  /** The policy picks in subsets of the hosts; undefined: among all hosts. */
+  readonly subsets?: SubsetSpec | undefined;
 }
 
 /** The policies of this build. */
@@ -93,7 +108,7 @@ export interface LoadBalancingPolicies {
   /** Returns the policy of that name. Throws an Error when there is none. */
   policyNamed(name: string): LoadBalancingPolicy;
   /** Returns the policy that messages of that type configure. */
-  policyOf(typeUrl: string): LoadBalancingPolicy | undefined;
+  policyOf(typeUrl: string): LoadBalancingPolicy | WrappingPolicy | undefined;
 }
 
 export function loadBalancerSpec<C extends Any, S>(policy: LoadBalancingPolicy<C, S>, config: C): LoadBalancerSpec {

@@ -37,7 +37,7 @@ const clusters: Config[] = [
     load_balancing_policy: {
       policies: [
         policy('mine', 'acme.v1.Balancer', { from: 'another proxy' }),
-        policy('subsets', 'envoy.extensions.load_balancing_policies.subset.v3.Subset'),
+        policy('by-locality', 'envoy.extensions.load_balancing_policies.wrr_locality.v3.WrrLocality'),
         policy('turns', 'envoy.extensions.load_balancing_policies.round_robin.v3.RoundRobin'),
         policy('chance', 'envoy.extensions.load_balancing_policies.random.v3.Random'),
       ],

@@ -71,6 +71,7 @@ export class Clusters {
         timers: this.#wheel,
         random: new Random(1),
         runtime: new Runtime(),
+        threads: 2,
         policies: new ExtensionRegistry(EXTENSIONS),
         extensions: new ExtensionRegistry(EXTENSIONS),
         filterSecrets: () => {

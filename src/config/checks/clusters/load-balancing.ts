@@ -2,14 +2,23 @@
 
 import type { ExtensionCatalog } from '../../catalog/extension.js';
 import { validateExtension } from '../../check.js';
-import { LEGACY_POLICIES, legacyPolicy } from '../../fields/load-balancing.js';
-import type { Cluster, Cluster_CommonLbConfig } from '../../generated/api.js';
+import {
+  CLUSTER_PROVIDED,
+  firstPolicy,
+  LEGACY_POLICIES,
+  legacyPolicy,
+  SUBSET,
+  subsetPolicy,
+} from '../../fields/load-balancing.js';
+import type { Any, Cluster, Cluster_CommonLbConfig, Subset } from '../../generated/api.js';
+import { messageNameOf } from '../../schema/message-name.js';
 import type { Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
 
 /** Checks the policy of lb_policy. The policy of load_balancing_policy has been checked with its message. */
 export function checkLoadBalancing(cluster: Cluster, path: Path, catalog: ExtensionCatalog, problems: Problems): void {
   checkUnused(cluster, path, problems);
+  checkSubsets(cluster, path, catalog, problems);
   if (cluster.load_balancing_policy !== undefined) return;
   if (cluster.lb_policy === 'LOAD_BALANCING_POLICY_CONFIG') {
     if (problems.has([...path, 'load_balancing_policy'])) return;
@@ -20,6 +29,47 @@ export function checkLoadBalancing(cluster: Cluster, path: Path, catalog: Extens
   const extension = catalog.byTypeUrl(config['@type'], BALANCERS);
   if (extension === undefined) return;
   validateExtension(extension, config, problems, { path, placeOf: (inner) => [...path, ...placeOf(inner)] });
+  const subsets = subsetPolicy(cluster, config);
+  const wrapper = subsets && catalog.byTypeUrl(subsets['@type'], BALANCERS);
+  if (wrapper !== undefined) validateExtension(wrapper, subsets!, problems, { path: [...path, 'lb_subset_config'] });
+}
+
+/** Reports subsets that the policy of the cluster cannot have. */
+function checkSubsets(cluster: Cluster, path: Path, catalog: ExtensionCatalog, problems: Problems): void {
+  const {
+    common_lb_config: common,
+    lb_policy: policy,
+    lb_subset_config: config,
+    load_balancing_policy: list,
+  } = cluster;
+  if (list !== undefined) checkNested(list, path, catalog, problems);
+  if (config === undefined) return;
+  const at = [...path, 'lb_subset_config'];
+  if (list !== undefined) {
+    problems.error(at, 'load_balancing_policy cannot be combined with lb_subset_config', 'key');
+  } else if (policy === 'CLUSTER_PROVIDED') {
+    problems.error(at, 'LB policy CLUSTER_PROVIDED cannot be combined with lb_subset_config', 'key');
+  } else if (config.locality_weight_aware && common?.locality_weighted_lb_config === undefined) {
+    const what = 'Locality weight aware subset LB requires that a locality_weighted_lb_config be set';
+    problems.error([...at, 'locality_weight_aware'], `${what} in common_lb_config`);
+  }
+}
+
+/** Reports a policy of subsets that has subsets itself, or picks no host. */
+function checkNested(
+  list: NonNullable<Cluster['load_balancing_policy']>,
+  path: Path,
+  catalog: ExtensionCatalog,
+  problems: Problems,
+): void {
+  const isPolicy = (url: string) => catalog.byTypeUrl(url, BALANCERS) !== undefined;
+  const config = firstPolicy(list, isPolicy) as Any & Subset;
+  if (messageNameOf(config['@type']) !== SUBSET) return;
+  const inner = messageNameOf(firstPolicy(config.subset_lb_policy, isPolicy)['@type']);
+  if (inner === SUBSET || inner === CLUSTER_PROVIDED) {
+    const what = `the policy in subset_lb_policy cannot be ${inner}: use one that picks hosts, such as RoundRobin`;
+    problems.error([...path, 'load_balancing_policy'], what);
+  }
 }
 
 /** Reports options of policies other than the one in use. */

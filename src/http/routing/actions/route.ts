@@ -17,6 +17,7 @@ import type { VirtualClusters } from '../stats/virtual-clusters.js';
 import type { ConnectConfig } from './connect-config.js';
 import { type HostRewrite, rewriteHost } from './host-rewrite.js';
 import type { InternalRedirects } from './internal-redirects.js';
+import type { MetadataMatch } from './metadata-match.js';
 import type { MirrorPolicy } from './mirror-policy.js';
 import type { PathRewrite } from './path-rewrite.js';
 import type { RouteRateLimits } from './rate-limits.js';
@@ -61,6 +62,7 @@ export interface RouteSettings<C> {
   hedges: boolean;
   internalRedirects: InternalRedirects | undefined;
   hashPolicy: HashPolicy | undefined;
+  metadataMatch: MetadataMatch | undefined;
   upgrades: ReadonlyMap<string, boolean> | undefined;
   connect: ConnectConfig | undefined;
   priority: Priority;
@@ -122,6 +124,8 @@ export class Route<C> {
   readonly internalRedirects: InternalRedirects | undefined;
   /** The hash by which the cluster chooses a host, if its load balancer uses hashes; undefined: no hash. */
   readonly hashPolicy: HashPolicy | undefined;
+  /** What the metadata of the host must have, if the cluster has subsets; undefined: no requirement. */
+  readonly metadataMatch: MetadataMatch | undefined;
   /** Selects the circuit breaker thresholds. */
   readonly priority: Priority;
   /** Host is set to the name of the chosen upstream host: see rewriteToUpstreamHost(). */
@@ -173,6 +177,7 @@ export class Route<C> {
     this.hedges = settings.hedges;
     this.internalRedirects = settings.internalRedirects;
     this.hashPolicy = settings.hashPolicy;
+    this.metadataMatch = settings.metadataMatch;
     this.priority = settings.priority;
     this.autoHostRewrite = settings.autoHostRewrite;
     this.includesRequestAttemptCount = settings.includesRequestAttemptCount;

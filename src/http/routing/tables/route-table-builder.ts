@@ -19,6 +19,7 @@ import { ConnectConfig } from '../actions/connect-config.js';
 import { directBody } from '../actions/direct-body.js';
 import { HostRewrite, literalHost } from '../actions/host-rewrite.js';
 import { InternalRedirects } from '../actions/internal-redirects.js';
+import { MetadataMatch } from '../actions/metadata-match.js';
 import { MirrorPolicy } from '../actions/mirror-policy.js';
 import { PathRewrite } from '../actions/path-rewrite.js';
 import { type CompiledLimits, compileRateLimits, RouteRateLimits } from '../actions/rate-limits.js';
@@ -234,6 +235,7 @@ class VirtualHostBuilder<C> {
       hedges: (action.hedge_policy ?? this.#host.hedge_policy)?.hedge_on_per_try_timeout ?? false,
       internalRedirects: InternalRedirects.of(action, at),
       hashPolicy: HashPolicy.of(action.hash_policy, `${at}.hash_policy`),
+      metadataMatch: MetadataMatch.of(action.metadata_match),
       upgrades: upgradesOf(action, at),
       connect: ConnectConfig.of(action, `${at}.upgrade_configs`),
       priority: action.priority === 'HIGH' ? Priority.High : Priority.Default,
@@ -269,6 +271,7 @@ class VirtualHostBuilder<C> {
               ...settings,
               ...this.#levels(places),
               clusterHost: literalHost(weight.host_rewrite_literal),
+              metadataMatch: MetadataMatch.of(weight.metadata_match, settings.metadataMatch),
             },
             weight.name ?? '',
           );
@@ -324,6 +327,7 @@ class VirtualHostBuilder<C> {
       hedges: false,
       internalRedirects: undefined,
       hashPolicy: undefined,
+      metadataMatch: undefined,
       upgrades: undefined,
       connect: undefined,
       priority: Priority.Default,

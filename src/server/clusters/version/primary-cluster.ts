@@ -23,6 +23,7 @@ import type { DiscoveryContext, HostDiscovery } from './discovery.js';
 import { hostDiscovery } from './host-discovery.js';
 import { Membership, type MembershipContext } from './membership.js';
 import { PolicyGauges } from './policy-gauges.js';
+import { SubsetCounts } from './subset-counts.js';
 import { type FiltersContext, prepareFilters } from './version-filters.js';
 import type { VersionResources } from './version-resources.js';
 import { clusterTransports } from './version-tls.js';
@@ -33,6 +34,8 @@ export interface PrimaryClusterContext extends Omit<DiscoveryContext, 'refuseHos
   refuseHost(refusal: HostRefusal): void;
   /** The available load-balancing policies. */
   readonly policies: LoadBalancingPolicies;
+  /** The number of workers, and the primary: in Envoy, each thread has a load balancer and counts it. */
+  readonly threads: number;
   /** The locality of this server; undefined: none is configured. */
   readonly locality: Locality | undefined;
   readonly tls: TlsContexts;
@@ -69,6 +72,8 @@ export class PrimaryCluster {
   readonly #resources: VersionResources;
   /** Undefined when the load-balancing policy has none. */
   readonly #policyGauges: PolicyGauges | undefined;
+  /** Undefined when the cluster has no subsets. */
+  readonly #subsetCounts: SubsetCounts | undefined;
 
   /** stop() releases `resources`, or the caller if this throws. `specVersion` is unique among the versions of this cluster. */
   constructor(
@@ -98,11 +103,24 @@ export class PrimaryCluster {
     this.breakers = new CircuitBreakers(this.spec, resources, context.runtime);
     const { gauges } = context.policies.policyNamed(this.spec.loadBalancer.policy);
     if (gauges !== undefined) this.#policyGauges = new PolicyGauges(gauges, this.spec, resources, context);
+    const { picksByHash, subsets } = this.spec.loadBalancer;
+    if (subsets !== undefined)
+      this.#subsetCounts = new SubsetCounts(
+        config.name ?? '',
+        subsets,
+        picksByHash === true,
+        resources,
+        context.threads,
+      );
     const discovery = discoverySpec(config);
     this.membership = new Membership(config, this.spec, discovery, resources, context, {
-      changed: () => context.changed(this),
+      changed: () => {
+        this.#subsetCounts?.update(this.membership.snapshot.hosts);
+        context.changed(this);
+      },
       initialized: () => {
         resources.shared.stats.set(ClusterStats.at.warming_state, 0);
+        this.#subsetCounts?.update(this.membership.snapshot.hosts);
         context.initialized(this);
       },
     });
@@ -124,12 +142,14 @@ export class PrimaryCluster {
     if (former !== undefined) this.discovery.inheritFrom?.(former.discovery);
     this.#resources.shared.trackEndpoints(this.spec.tracksEndpoints);
     this.membership.activate();
+    this.#subsetCounts?.update(this.membership.snapshot.hosts);
   }
 
   /** Called when the version is discarded. */
   stop(): void {
     if (!this.isInitialized) this.#resources.shared.stats.set(ClusterStats.at.warming_state, 0);
     this.#secrets.wait(() => {});
+    this.#subsetCounts?.end();
     this.discovery.stop();
     this.membership.stop();
     this.#resources.release();

@@ -12,7 +12,8 @@ t.test('a closed proxy counts no flushes, regardless of when they end', async (t
   const ref = store.addScope('tcp.passing.', TcpStats);
   const stats = new ThreadStats(store.attachment(0)).scope(ref);
   const options = {
-    pickCluster: () => undefined,
+    pickCluster: () => ({ reference: undefined as never, match: undefined }),
+    match: undefined,
     findCluster: () => undefined,
     selectedCluster: () => undefined,
     idleMs: 0,

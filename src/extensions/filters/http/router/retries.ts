@@ -6,6 +6,7 @@ import type { Random } from '../../../../common/random.js';
 import type { Word64 } from '../../../../common/xxh64.js';
 import type { ResponseStream } from '../../../../http/filters/filter.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
+import type { MetadataMatch } from '../../../../http/routing/actions/metadata-match.js';
 import type { RetryPolicy } from '../../../../http/routing/retries/retry-policy.js';
 import { RetryDecision, type RetryReset, RetryState } from '../../../../http/routing/retries/retry-state.js';
 import type { RuntimeFraction } from '../../../../runtime/runtime.js';
@@ -46,15 +47,16 @@ export class Retries extends RetryState {
   /**
    * Picks the host of a try. If the policy requires it, avoids tried hosts within the configured number of picks.
    * @param hash of the request, if it has one and the cluster picks by hash
+   * @param match metadata of the request, if it has some and the cluster has subsets
    */
-  pickHost(cluster: Cluster, hash: Word64 | undefined): ClusterHost | undefined {
+  pickHost(cluster: Cluster, hash: Word64 | undefined, match: MetadataMatch | undefined): ClusterHost | undefined {
     const { info } = this.#stream;
     if (info.overrideHost !== '') {
       const chosen = cluster.healthyHostAt(info.overrideHost);
       info.overrideHost = '';
       if (chosen !== undefined || info.isOverrideStrict) return chosen;
     }
-    return this.#tried.pick(cluster, this.policy.furtherPicks, hash);
+    return this.#tried.pick(cluster, this.policy.furtherPicks, hash, match);
   }
 
   /** Called when a try on this host has ended and a retry begins. */

@@ -14,6 +14,7 @@ import { NO_ROOM } from '../../../../http/filters/no-room.js';
 import { setGrpcTimeout } from '../../../../http/headers/grpc-timeout.js';
 import type { HeaderBlock } from '../../../../http/headers/header-block.js';
 import type { InternalRedirects } from '../../../../http/routing/actions/internal-redirects.js';
+import type { MetadataMatch } from '../../../../http/routing/actions/metadata-match.js';
 import type { MirrorPolicy } from '../../../../http/routing/actions/mirror-policy.js';
 import { type Route, RouteKind } from '../../../../http/routing/actions/route.js';
 import type { HashPolicy } from '../../../../http/routing/hashing/hash-policy.js';
@@ -57,6 +58,7 @@ import { type Failure, poolFailure, resetFailure } from './failures.js';
 import { KeptRequest } from './kept-request.js';
 import { Mirrors } from './mirrors.js';
 import { RequestHash } from './request-hash.js';
+import { requestMatch } from './request-match.js';
 import { expectedTimeoutMs, NO_TIMEOUTS, type RequestTimeouts, setTimeouts } from './request-timeouts.js';
 import { ResponseCounts } from './response-counts.js';
 import { Retries } from './retries.js';
@@ -110,6 +112,8 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   #requestHash: RequestHash | undefined;
   /** The hash of this request, if it has one. */
   #hash: Word64 | undefined;
+  /** What its host must have, once it was needed. */
+  #match: MetadataMatch | undefined;
   /** When the request was complete. Response times count from here. */
   #requestEndMs = 0;
   /** Created by the first request of a route with mirrors. */
@@ -530,6 +534,7 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     this.#tries.reset(timeouts, route.retryPolicy?.perTryIdleTimeoutMs ?? 0);
     // Hashed before the route changes the request.
     this.#hash = route.hashPolicy === undefined ? undefined : this.#hashOf(route.hashPolicy);
+    this.#match = undefined;
     if (!suppressEnvoyHeaders || timeouts.isGrpc) this.#announceTimeout(headers, 0);
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
     this.#traits = this.#cluster.traitsOf(headers, info.downstream, info);
@@ -561,6 +566,11 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     return this.#requestHash.of(policy, this.#request.headers, this.#stream.info);
   }
 
+  #matchOf(route: Route<unknown>): MetadataMatch | undefined {
+    this.#match ??= requestMatch(route.metadataMatch, this.#stream.info);
+    return this.#match;
+  }
+
   /** Sets the headers that announce the timeout of a try to the host. */
   #announceTimeout(headers: HeaderBlock, elapsedMs: number): void {
     const expectedMs = expectedTimeoutMs(this.#timeouts, elapsedMs);
@@ -575,7 +585,9 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     const { info } = this.#stream;
     if (this.#cluster.isAggregate) this.#traits = cluster.traitsOf(this.#request.headers, info.downstream, info);
     const host =
-      cluster.requestedHosts === undefined ? this.#retries.pickHost(cluster, this.#hash) : this.#namedHost(cluster);
+      cluster.requestedHosts === undefined
+        ? this.#retries.pickHost(cluster, this.#hash, cluster.hasSubsets ? this.#matchOf(route) : undefined)
+        : this.#namedHost(cluster);
     if (host === undefined) {
       // It may be answered already, without room for a request that waits.
       if (this.#hostWait?.isWaiting !== true && this.#isActive)

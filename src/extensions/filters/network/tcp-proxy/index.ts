@@ -2,13 +2,14 @@
 
 import { durationMs } from '../../../../common/time/duration.js';
 import type { TcpProxy as TcpProxyConfig } from '../../../../config/generated/api.js';
+import { MetadataMatch } from '../../../../http/routing/actions/metadata-match.js';
 import { TcpStats } from '../../../../stats/layouts/tcp.js';
-import type { Cluster } from '../../../../upstream/cluster.js';
 import type { TerminalNetworkFilterExtension, WorkerContext } from '../../../factories.js';
 import { reportLogFilters } from '../../../log-filters.js';
 import { accessLogScopes } from '../../../registry.js';
 import { reportMistakes } from '../../../report-mistakes.js';
 import { connectBackoff } from './connect-backoff.js';
+import type { ClusterChoice } from './proxy-context.js';
 import { createProxyLogs } from './proxy-logs.js';
 import { TcpProxy } from './tcp-proxy.js';
 import { TunnelRequest } from './tunnel-request.js';
@@ -37,6 +38,7 @@ export const tcpProxy: TerminalNetworkFilterExtension<TcpProxyConfig> = {
     const options = {
       chain: names,
       pickCluster: clusterPicker(config, context),
+      match: MetadataMatch.of(config.metadata_match),
       findCluster: (name: string) =>
         clusterNames(config).has(name) ? context.clusters.find(name)?.current : undefined,
       selectedCluster: (name: string) => context.clusters.find(name)?.current,
@@ -61,20 +63,22 @@ function statPrefix(config: TcpProxyConfig): string {
 }
 
 /** Returns a function that picks the cluster: the only one, or one of several by weight. */
-function clusterPicker(config: TcpProxyConfig, context: WorkerContext): () => Cluster | undefined {
+function clusterPicker(config: TcpProxyConfig, context: WorkerContext): () => ClusterChoice {
   const { clusters, random } = context;
+  const common = MetadataMatch.of(config.metadata_match);
   const choices = (config.weighted_clusters?.clusters ?? []).map((choice) => ({
     reference: clusters.reference(choice.name!),
     weight: choice.weight!,
+    match: MetadataMatch.of(choice.metadata_match, common),
   }));
   if (choices.length === 0) {
-    const reference = clusters.reference(config.cluster ?? '');
-    return () => reference.current;
+    const only = { reference: clusters.reference(config.cluster ?? ''), match: common };
+    return () => only;
   }
   const total = choices.reduce((sum, choice) => sum + choice.weight, 0);
   return () => {
     let left = random.below(total);
-    return choices.find((choice) => (left -= choice.weight) < 0)!.reference.current;
+    return choices.find((choice) => (left -= choice.weight) < 0)!;
   };
 }
 

@@ -7,6 +7,7 @@ import type { AccessLogger } from '../../../../access-log/access-logger.js';
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
 import { CloseType, StreamInfo } from '../../../../access-log/stream/stream-info.js';
 import { Word64, xxh64Text } from '../../../../common/xxh64.js';
+import { LB_NAMESPACE, MetadataMatch } from '../../../../http/routing/actions/metadata-match.js';
 import { ipOfAddress, isInternalText } from '../../../../io/addresses/address.js';
 import type { BufferedBytes } from '../../../../io/buffered-bytes.js';
 import { Timer } from '../../../../io/time/timing-wheel.js';
@@ -29,7 +30,7 @@ import type { HostWaiter } from '../../../../upstream/requested-hosts/requested-
 import { backoffDelayMs } from './connect-backoff.js';
 import type { HostStream } from './host-stream.js';
 import { HttpTunnel, type TunnelEvents } from './http-tunnel.js';
-import type { ProxyContext } from './proxy-context.js';
+import type { ClusterChoice, ProxyContext } from './proxy-context.js';
 import { logConnection, PeriodicLog } from './proxy-logs.js';
 import type { TakenOverPairFacts } from './taken-over-pair.js';
 
@@ -46,6 +47,8 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
   readonly #timer: Timer<ProxiedConnection>;
   #upstream: HostStream | undefined;
   #cluster: Cluster | undefined;
+  /** What the metadata of the host must have, if the cluster has subsets. */
+  #match: MetadataMatch | undefined;
   #attempts = 0;
   #activeMs: number;
   #clientEnded = false;
@@ -86,7 +89,11 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
       this.#periodicLog = new PeriodicLog(thread.wheel, intervalMs, () => this.#record('TcpPeriodic', periodic));
     if (this.proxy.shortestTimeoutMs > 0) thread.wheel.schedule(this.#timer, this.proxy.shortestTimeoutMs);
     const { clusterName } = this.downstream;
-    this.#cluster = clusterName === '' ? options.pickCluster() : options.selectedCluster(clusterName);
+    if (clusterName === '') this.#take(options.pickCluster());
+    else {
+      this.#cluster = options.selectedCluster(clusterName);
+      this.#match = options.match;
+    }
     if (this.#cluster === undefined) {
       stats.increment(TcpStats.at.downstream_cx_no_route);
       return this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found', NoStart.Route);
@@ -389,7 +396,9 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
     const hash = this.#hash();
     const cluster = this.#cluster!.clusterOfHost(hash);
     const host: ClusterHost | undefined =
-      cluster.requestedHosts === undefined ? cluster.pickHost(hash) : this.#namedHost(cluster);
+      cluster.requestedHosts === undefined
+        ? cluster.pickHost(hash, 0, cluster.hasSubsets ? this.#currentMatch() : undefined)
+        : this.#namedHost(cluster);
     if (host === undefined) {
       if (this.#hostWait?.isWaiting === true) return;
       const details = this.#hostWait?.refusalOf(cluster) ?? 'no_healthy_upstream';
@@ -430,6 +439,18 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
   tunnelRefused(): void {
     this.#upstream = undefined;
     this.#fail(ResponseFlag.UpstreamOverflow, 'upstream_cx_overflow', NoStart.Limit);
+  }
+
+  #take({ match, reference }: ClusterChoice): void {
+    this.#cluster = reference.current;
+    this.#match = match;
+  }
+
+  /** Merges dynamic metadata of the connection into the configured fields. */
+  #currentMatch(): MetadataMatch | undefined {
+    const fields = this.info.dynamicMetadata?.get(LB_NAMESPACE);
+    if (fields === undefined) return this.#match;
+    return this.#match === undefined ? MetadataMatch.from(fields) : this.#match.merge(fields);
   }
 
   /** Returns the host that the connection names. Begins to wait for it if it must be requested first: see #hostWait. */

@@ -1,16 +1,27 @@
 // The common context of all connections of one TCP proxy on one worker.
 
 import type { ChainNames } from '../../../../access-log/stream/stream-info.js';
+import type { MetadataMatch } from '../../../../http/routing/actions/metadata-match.js';
 import type { Scope } from '../../../../stats/thread-stats.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
+import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import type { ConnectBackoff } from './connect-backoff.js';
 import type { ProxyLogs } from './proxy-logs.js';
 import type { TunnelRequest } from './tunnel-request.js';
 
+/** The cluster of a connection, and what its host must have. */
+export interface ClusterChoice {
+  readonly reference: ClusterReference;
+  /** Undefined: no requirement. */
+  readonly match: MetadataMatch | undefined;
+}
+
 export interface TcpProxyOptions {
-  /** Picks the cluster for a new connection. Returns undefined if it does not exist. */
-  pickCluster(): Cluster | undefined;
+  /** Picks the cluster for a new connection. */
+  pickCluster(): ClusterChoice;
+  /** What hosts of a cluster must have that a network filter has selected. */
+  match: MetadataMatch | undefined;
   /** Returns the cluster `name` if it is one of this proxy. */
   findCluster(name: string): Cluster | undefined;
   /** Returns any cluster, for connections whose cluster a network filter has selected. */
