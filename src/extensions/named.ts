@@ -2,6 +2,7 @@
 // reads their configuration.
 
 import { AGGREGATE, CLUSTER_TYPES, DNS_CLUSTER, FORWARD_PROXY } from '../config/fields/discovery.js';
+import type { RouteAction_HashPolicy } from '../config/generated/api.js';
 import { CARES, CEL_FORMATTER, PRESERVE_CASE, RESOLVER, RESOLVERS } from '../config/implemented/common.js';
 import {
   accepted,
@@ -12,7 +13,9 @@ import {
   onlyExtension,
   refused,
 } from '../config/implemented/table.js';
+import { HashPolicy } from '../http/routing/hashing/hash-policy.js';
 import type { NamedExtension } from './factories.js';
+import { reportMistakes } from './report-mistakes.js';
 
 const RAW_BUFFER = {
   name: 'envoy.transport_sockets.raw_buffer',
@@ -294,6 +297,10 @@ export const NAMED: readonly NamedExtension[] = [
     category: 'envoy.upstream_options',
     name: 'envoy.extensions.upstreams.http.v3.HttpProtocolOptions',
     typeUrls: ['type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions'],
+    validate(config, report) {
+      const { hash_policy: policies } = config as { readonly hash_policy?: readonly RouteAction_HashPolicy[] };
+      reportMistakes(report, '', () => HashPolicy.of(policies, 'hash_policy'));
+    },
   },
 ];
 

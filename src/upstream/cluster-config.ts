@@ -15,6 +15,7 @@ import {
 } from '../config/fields/discovery.js';
 import {
   commonHttpOptions,
+  HTTP_OPTIONS,
   type HostProtocol,
   hostProtocol,
   http1Options,
@@ -41,12 +42,14 @@ import type {
   LocalityLbEndpoints,
   Metadata,
   ProxyProtocolConfig_Version,
+  RouteAction_HashPolicy,
   TcpKeepalive,
   TlsKeyLog,
 } from '../config/generated/api.js';
 import { nameCase } from '../http/codec/name-case.js';
 import { DEFAULT_HTTP1_OPTIONS, type Http1Options, type Http2Options } from '../http/codec/options.js';
 import { http2Options as http2CodecOptions } from '../http/h2/options.js';
+import { HashPolicy } from '../http/routing/hashing/hash-policy.js';
 import { type Address, AddressKind, encodeIp, internalAddress, ipAddress } from '../io/addresses/address.js';
 import type { Keepalive } from '../io/shim.js';
 import type { ScopeRef } from '../stats/thread-stats.js';
@@ -161,6 +164,8 @@ export interface ClusterSpec {
   /** The stats of hosts are shown like those of the cluster. */
   readonly tracksEndpoints: boolean;
   readonly loadBalancer: LoadBalancerSpec;
+  /** By what requests are hashed, in place of the hash_policy of routes; undefined: by that. */
+  readonly hashPolicy: readonly RouteAction_HashPolicy[] | undefined;
   readonly health: Omit<HealthPolicy, keyof AssignmentPolicy>;
   /** All connections are drained when the set of hosts changes, not only those to removed hosts. */
   readonly closesOnHostChange: boolean;
@@ -261,6 +266,7 @@ export function clusterSpec(
     tracksEndpoints: cluster.track_cluster_stats?.per_endpoint_stats ?? false,
     tracksSizes: cluster.track_cluster_stats?.request_response_sizes ?? false,
     loadBalancer,
+    hashPolicy: hashPolicyOf(cluster),
     health: healthPolicy(cluster, loadBalancer),
     closesOnHostChange: cluster.common_lb_config?.close_connections_on_host_set_change ?? false,
     isHealthChecked: (cluster.health_checks?.length ?? 0) > 0,
@@ -447,6 +453,13 @@ function loadBalancerOf(cluster: Cluster, policies: LoadBalancingPolicies): Load
   const picking = policyOf(cluster, inner, policies);
   if ('wrap' in picking) throw new Error(`cluster ${cluster.name}: ${picking.name} cannot be the policy of subsets`);
   return { ...callExtension('settings', picking.name, () => loadBalancerSpec(picking, inner)), subsets };
+}
+
+/** Throws a BatonError for a policy that cannot be used. */
+function hashPolicyOf(cluster: Cluster): readonly RouteAction_HashPolicy[] | undefined {
+  const policies = httpOptions(cluster)?.hash_policy ?? [];
+  const where = `typed_extension_protocol_options['${HTTP_OPTIONS}'].hash_policy`;
+  return HashPolicy.of(policies, where) === undefined ? undefined : policies;
 }
 
 function policyOf({ name }: Cluster, config: Any, policies: LoadBalancingPolicies) {

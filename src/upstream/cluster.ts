@@ -6,6 +6,7 @@ import { knownHeader } from '../common/text/header-names.js';
 import type { Word64 } from '../common/xxh64.js';
 import type { HeaderBlock } from '../http/headers/header-block.js';
 import type { MetadataMatch } from '../http/routing/actions/metadata-match.js';
+import { HashPolicy } from '../http/routing/hashing/hash-policy.js';
 import { addressText, decodeSockaddr } from '../io/addresses/address.js';
 import { type BufferLimits, bufferLimits } from '../io/transport/buffer-limits.js';
 import type { RuntimeFraction } from '../runtime/runtime.js';
@@ -59,6 +60,8 @@ export class Cluster implements PooledCluster {
   readonly outliers: OutlierCounting | undefined;
   /** Hosts are chosen by a hash of the request. */
   readonly picksByHash: boolean;
+  /** Replaces that of routes; undefined: that applies. */
+  readonly hashPolicy: HashPolicy | undefined;
   /** Hosts are chosen by metadata of the request. */
   readonly hasSubsets: boolean;
   /** Requests name their hosts, which are found here; undefined: a load balancer picks. */
@@ -106,6 +109,7 @@ export class Cluster implements PooledCluster {
     const requestNames = spec.transports.find((each) => each?.tls)?.tls?.requestNames;
     this.#requestedHost = requestNames && requestedHost(requestNames);
     this.picksByHash = spec.loadBalancer.picksByHash === true;
+    this.hashPolicy = spec.hashPolicy && HashPolicy.of(spec.hashPolicy, `cluster ${spec.name}`);
     this.hasSubsets = spec.loadBalancer.subsets !== undefined;
     this.#countsActiveRequests = spec.loadBalancer.countsActiveRequests === true;
     this.measurements = measurementsOf(thread, snapshot);

@@ -338,7 +338,7 @@ export const CLUSTER: ImplementedTable = {
     ...notImplemented('header_validation_config'),
     outlier_detection: refused('outlier_detection of the cluster defines outliers'),
     request_mirror_policies: refused('requests are sent to one cluster: leave it out'),
-    hash_policy: refused('set hash_policy of the routes that lead to the cluster'),
+    hash_policy: true,
     retry_policy: refused('set retry_policy of the routes that lead to the cluster, or of their virtual host'),
   },
   'envoy.extensions.upstreams.http.v3.HttpProtocolOptions.UseDownstreamHttpConfig': {

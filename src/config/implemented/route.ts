@@ -336,7 +336,7 @@ export const ROUTE: ImplementedTable = {
     total_weight: true,
     runtime_key_prefix: true,
     header_name: true,
-    use_hash_policy: onlyFalse('the cluster of each request is chosen at random: leave it out'),
+    use_hash_policy: true,
   },
   'envoy.config.route.v3.WeightedCluster.ClusterWeight': {
     name: true,

@@ -463,7 +463,7 @@ export class ServerStream implements RequestDecoder, FilteredStream {
   }
 
   #findRoute(routes: RouteTable<unknown>, headers: HeaderBlock): void {
-    this.#routing.find(routes, headers, this.connection.security);
+    this.#routing.find(routes, headers, this.connection.security, this.info);
     const { route } = this.#routing;
     if (route === undefined) return;
     this.info.routeName = route.name;

@@ -1,5 +1,6 @@
 // The route of one request, and whether it may upgrade there.
 
+import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { ConnectionSecurity } from '../../io/tls/connection-security.js';
 import { HttpStats } from '../../stats/layouts/http.js';
 import type { ClusterReferenceLike } from '../filters/filter.js';
@@ -34,8 +35,13 @@ export class StreamRouting {
   }
 
   /** Finds the route in `table`. `security`: of the client's connection; undefined without TLS. */
-  find(table: RouteTable<unknown>, headers: HeaderBlock, security: ConnectionSecurity | undefined): void {
-    this.route = table.match(headers, this.#manager.thread.random.nextUint32(), security);
+  find(
+    table: RouteTable<unknown>,
+    headers: HeaderBlock,
+    security: ConnectionSecurity | undefined,
+    info: StreamInfo,
+  ): void {
+    this.route = table.match(headers, this.#manager.thread.random.nextUint32(), security, info);
   }
 
   /** Returns the route that `headers` would have. */

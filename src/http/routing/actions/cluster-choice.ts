@@ -1,18 +1,24 @@
 // Routes whose cluster is chosen for each request: by weight, or by a header.
 
+import type { StreamInfo } from '../../../access-log/stream/stream-info.js';
 import { BatonError } from '../../../common/errors/errors.js';
 import { byteText } from '../../../common/text/byte-text.js';
 import { type HeaderKey, headerKey } from '../../../common/text/header-names.js';
+import { Word64 } from '../../../common/xxh64.js';
 import type { WeightedCluster, WeightedCluster_ClusterWeight } from '../../../config/generated/api.js';
 import type { Runtime, RuntimeInteger } from '../../../runtime/runtime.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
+import type { HashPolicy } from '../hashing/hash-policy.js';
 import { type HeaderReader, headerReader } from '../matching/header-reader.js';
 import type { Route } from './route.js';
 
 /** Chooses one of the routes of an entry. */
 export interface RouteChoice<C> {
-  /** @param random 0 … 2^32 - 1 */
-  choose(headers: HeaderBlock, random: number): Route<C>;
+  /**
+   * @param random 0 … 2^32 - 1
+   * @param info of the request; undefined: it has no hash
+   */
+  choose(headers: HeaderBlock, random: number, info: StreamInfo | undefined): Route<C>;
 }
 
 /** weighted_clusters: one route for each cluster, chosen in proportion to the weights. Runtime may override each weight. */
@@ -21,17 +27,25 @@ export class WeightedChoice<C> implements RouteChoice<C> {
   readonly #weights: ClusterWeights;
   /** The field with the random number of a request; undefined: none. */
   readonly #header: HeaderKey | undefined;
+  /** Requests with the same hash get the same cluster; undefined: it is random. */
+  readonly #hash: HashPolicy | undefined;
 
-  /** @throws BatonError when the weights are invalid; `where` is the path of the message in the configuration. */
+  /**
+   * Throws a BatonError when the weights are invalid.
+   * @param where path of the message in the configuration
+   * @param hash hash_policy of the route
+   */
   constructor(
     config: WeightedCluster,
     where: string,
     runtime: Runtime,
+    hash: HashPolicy | undefined,
     make: (weight: WeightedCluster_ClusterWeight, where: string) => Route<C>,
   ) {
     const clusters = config.clusters ?? [];
     this.#weights = new ClusterWeights(config, runtime);
     this.#header = numberHeader(config);
+    this.#hash = config.use_hash_policy ? hash : undefined;
     clusters.forEach((weight, index) => {
       const at = `${where}.clusters[${index}]`;
       if (!weight.name) throw new BatonError('CONFIG_INVALID', 'it needs the name of a cluster', { where: at });
@@ -47,11 +61,16 @@ export class WeightedChoice<C> implements RouteChoice<C> {
     }
   }
 
-  choose(headers: HeaderBlock, random: number): Route<C> {
+  choose(headers: HeaderBlock, random: number, info: StreamInfo | undefined): Route<C> {
     const { total } = this.#weights;
+    return this.#routes[this.#weights.indexAt(this.#pointOf(headers, random, info, total))]!;
+  }
+
+  #pointOf(headers: HeaderBlock, random: number, info: StreamInfo | undefined, total: number): number {
+    if (this.#hash !== undefined && info !== undefined && this.#hash.evaluate(headers, info, hashed, undefined))
+      return hashed.modulo(total);
     const given = this.#header && givenNumber(headers, this.#header);
-    const point = given === undefined ? (mix(random) / TWO_TO_32) * total : Number(given % BigInt(total));
-    return this.#routes[this.#weights.indexAt(point)]!;
+    return given === undefined ? (mix(random) / TWO_TO_32) * total : Number(given % BigInt(total));
   }
 }
 
@@ -118,6 +137,9 @@ export class ClusterByHeader<C> implements RouteChoice<C> {
     return route;
   }
 }
+
+/** Reused for each request. */
+const hashed = new Word64();
 
 const TWO_TO_32 = 2 ** 32;
 const TWO_TO_64 = 2n ** 64n;

@@ -33,7 +33,7 @@ export class CookieHash {
     this.#attributes = attributesOf(config, where);
   }
 
-  evaluate(headers: HeaderBlock, info: StreamInfo, hash: Word64, cookies: string[]): boolean {
+  evaluate(headers: HeaderBlock, info: StreamInfo, hash: Word64, cookies: string[] | undefined): boolean {
     const { bytes } = headers.memory;
     for (let index = headers.find(COOKIE); index >= 0; index = headers.find(COOKIE, index + 1)) {
       if (!findCookie(bytes, headers.valueStart(index), headers.valueEnd(index), this.#nameBytes, found)) continue;
@@ -41,7 +41,7 @@ export class CookieHash {
       xxh64(bytes, found.start, found.end, hash);
       return true;
     }
-    if (this.#attributes === undefined) return false;
+    if (this.#attributes === undefined || cookies === undefined) return false;
     // Derived from the connection, so that requests before the first response get the same cookie.
     xxh64Text((info.downstream?.remoteText ?? '') + info.downstreamLocalAddress, hash);
     const value = hex(hash.hi) + hex(hash.lo);

@@ -14,9 +14,9 @@ import { QueryHash } from './query-hash.js';
 interface HashMethod {
   /**
    * Hashes the request's property into `hash`. Returns false if the request lacks it.
-   * @param cookies receives set-cookie values for the response
+   * @param cookies receives set-cookie values for the response; undefined: the response gets none
    */
-  evaluate(headers: HeaderBlock, info: StreamInfo, hash: Word64, cookies: string[]): boolean;
+  evaluate(headers: HeaderBlock, info: StreamInfo, hash: Word64, cookies: string[] | undefined): boolean;
 }
 
 interface ListedMethod {
@@ -46,9 +46,9 @@ export class HashPolicy {
 
   /**
    * Combines the hashes of all properties that the request has, up to a terminal one, as Envoy does. Returns false if it has none.
-   * @param cookies receives set-cookie values for the response
+   * @param cookies receives set-cookie values for the response; undefined: only cookies that the request has are hashed
    */
-  evaluate(headers: HeaderBlock, info: StreamInfo, hash: Word64, cookies: string[]): boolean {
+  evaluate(headers: HeaderBlock, info: StreamInfo, hash: Word64, cookies: string[] | undefined): boolean {
     let hasHash = false;
     hash.set(0, 0);
     for (const { isTerminal, method } of this.#methods) {

@@ -1,5 +1,6 @@
 // One entry of a virtual host's routes: conditions, and the route or routes for matching requests.
 
+import type { StreamInfo } from '../../../access-log/stream/stream-info.js';
 import type { RouteMatch } from '../../../config/generated/api.js';
 import type { Memory } from '../../../io/memory.js';
 import type { ConnectionSecurity } from '../../../io/tls/connection-security.js';
@@ -34,8 +35,8 @@ export class RouteEntry<C> {
     return this.#conditions === undefined || this.#conditions.hold(headers, random, security);
   }
 
-  route(headers: HeaderBlock, random: number): Route<C> {
-    return this.#route ?? this.#choice!.choose(headers, random);
+  route(headers: HeaderBlock, random: number, info: StreamInfo | undefined): Route<C> {
+    return this.#route ?? this.#choice!.choose(headers, random, info);
   }
 }
 

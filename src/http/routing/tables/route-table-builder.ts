@@ -261,6 +261,7 @@ class VirtualHostBuilder<C> {
         action.weighted_clusters,
         `${at}.weighted_clusters`,
         this.#runtime,
+        settings.hashPolicy,
         (weight, weightWhere) => {
           const places = [
             { level: weight, where: weightWhere, isWeightedCluster: true },

@@ -2,6 +2,7 @@
 //
 // A table is built once for each configuration and thread. Matching creates strings only for regular expressions.
 
+import type { StreamInfo } from '../../../access-log/stream/stream-info.js';
 import { type HeaderKey, headerKey, knownHeader } from '../../../common/text/header-names.js';
 import { runSync } from '../../../common/time/next-turn.js';
 import type { RouteConfiguration, VirtualHost_TlsRequirementType } from '../../../config/generated/api.js';
@@ -77,10 +78,11 @@ export class RouteTable<C> {
    * Returns the route of a request, or undefined (404) if no virtual host or none of its routes matches.
    * @param random 0 … 2^32 - 1, for fractions and weights
    * @param security of the client's connection; undefined without TLS
+   * @param info of the request, for the choice of a weighted cluster by its hash
    */
-  match(headers: HeaderBlock, random: number, security?: ConnectionSecurity): Route<C> | undefined {
+  match(headers: HeaderBlock, random: number, security?: ConnectionSecurity, info?: StreamInfo): Route<C> | undefined {
     const host = this.#virtualHost(headers);
-    return host?.match(headers, random, security);
+    return host?.match(headers, random, security, info);
   }
 
   /** Returns the virtual host to request on demand; undefined if the table has one for the request, or has no source for others. */
@@ -120,13 +122,18 @@ class VirtualHost<C> {
     this.#httpsRedirect = built.httpsRedirect;
   }
 
-  match(headers: HeaderBlock, random: number, security: ConnectionSecurity | undefined): Route<C> | undefined {
+  match(
+    headers: HeaderBlock,
+    random: number,
+    security: ConnectionSecurity | undefined,
+    info: StreamInfo | undefined,
+  ): Route<C> | undefined {
     if (this.#requireTls !== 'NONE' && mustBecomeHttps(this.#requireTls, headers)) return this.#httpsRedirect;
     const { memory } = headers;
     const routes = this.#routes;
     for (let i = 0; i < routes.length; i++) {
       const entry = routes[i]!;
-      if (entry.matches(memory, headers, random, security)) return entry.route(headers, random);
+      if (entry.matches(memory, headers, random, security)) return entry.route(headers, random, info);
     }
     return undefined;
   }

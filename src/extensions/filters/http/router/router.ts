@@ -533,7 +533,8 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     setTimeouts(timeouts, route, this.#cluster.spec, headers, this.#options.respectsExpectedTimeout);
     this.#tries.reset(timeouts, route.retryPolicy?.perTryIdleTimeoutMs ?? 0);
     // Hashed before the route changes the request.
-    this.#hash = route.hashPolicy === undefined ? undefined : this.#hashOf(route.hashPolicy);
+    const hashPolicy = this.#cluster.hashPolicy ?? route.hashPolicy;
+    this.#hash = hashPolicy === undefined ? undefined : this.#hashOf(hashPolicy);
     this.#match = undefined;
     if (!suppressEnvoyHeaders || timeouts.isGrpc) this.#announceTimeout(headers, 0);
     route.finalizeRequest(headers, info, !suppressEnvoyHeaders);
