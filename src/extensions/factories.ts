@@ -152,6 +152,7 @@ export interface NamedExtension extends Extension {
     | 'envoy.http.injected_credentials'
     | 'envoy.http.original_ip_detection'
     | 'envoy.http.stateful_header_formatters'
+    | 'envoy.http.stateful_session'
     | 'envoy.internal_redirect_predicates'
     | 'envoy.matching.action'
     | 'envoy.matching.http.custom_matchers'

@@ -49,6 +49,7 @@ import { router } from './filters/http/router/index.js';
 import { script } from './filters/http/script/index.js';
 import { setFilterState } from './filters/http/set-filter-state/index.js';
 import { setMetadata } from './filters/http/set-metadata/index.js';
+import { sessionStates, statefulSession } from './filters/http/stateful-session/index.js';
 import { tap } from './filters/http/tap/index.js';
 import { wasm } from './filters/http/wasm/index.js';
 import { httpInspector } from './filters/listener/http-inspector/index.js';
@@ -145,6 +146,8 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   script,
   setFilterState,
   setMetadata,
+  statefulSession,
+  ...sessionStates,
   tap,
   wasm,
   httpInspector,

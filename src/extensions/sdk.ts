@@ -118,6 +118,7 @@ export { BodyKind, type HeaderBlock, Method, methodOf } from '../http/headers/he
 export { compileHeaderMutations, type HeaderMutations } from '../http/headers/header-mutations.js';
 export { isServerError } from '../http/headers/status-class.js';
 export { ReplyFormat } from '../http/local-replies/reply-format.js';
+export { cookieAttributes } from '../http/routing/hashing/cookie-hash.js';
 export { findCookie } from '../http/routing/hashing/cookies.js';
 export { decodedParameter, withoutParameter } from '../http/routing/matching/decoded-query.js';
 export { compileHeaderRules, HeaderRule, matchesAll, matchesAny } from '../http/routing/matching/header-rule.js';

@@ -15,8 +15,8 @@ import {
 } from '../config/fields/discovery.js';
 import {
   commonHttpOptions,
-  HTTP_OPTIONS,
   type HostProtocol,
+  HTTP_OPTIONS,
   hostProtocol,
   http1Options,
   http2Options,
@@ -55,7 +55,7 @@ import type { Keepalive } from '../io/shim.js';
 import type { ScopeRef } from '../stats/thread-stats.js';
 import { type AssignmentPolicy, assignmentPolicy } from './assignment-policy.js';
 import { type ResolverSettings, resolverSettings } from './dns/resolver-settings.js';
-import { endpointHealthFlags } from './hosts/health-flags.js';
+import { endpointHealthFlags, statusBits } from './hosts/health-flags.js';
 import type { EndpointCheck, EndpointTraits, ResolvedEndpoint } from './hosts/host.js';
 import { type Locality, localityOf } from './hosts/locality.js';
 import { TransportMatches } from './hosts/transport-matches.js';
@@ -166,6 +166,8 @@ export interface ClusterSpec {
   readonly loadBalancer: LoadBalancerSpec;
   /** By what requests are hashed, in place of the hash_policy of routes; undefined: by that. */
   readonly hashPolicy: readonly RouteAction_HashPolicy[] | undefined;
+  /** The health statuses with which a host may get requests that name it; see statusBits(). */
+  readonly overrideStatuses: number;
   readonly health: Omit<HealthPolicy, keyof AssignmentPolicy>;
   /** All connections are drained when the set of hosts changes, not only those to removed hosts. */
   readonly closesOnHostChange: boolean;
@@ -267,6 +269,7 @@ export function clusterSpec(
     tracksSizes: cluster.track_cluster_stats?.request_response_sizes ?? false,
     loadBalancer,
     hashPolicy: hashPolicyOf(cluster),
+    overrideStatuses: overrideStatuses(cluster),
     health: healthPolicy(cluster, loadBalancer),
     closesOnHostChange: cluster.common_lb_config?.close_connections_on_host_set_change ?? false,
     isHealthChecked: (cluster.health_checks?.length ?? 0) > 0,
@@ -453,6 +456,12 @@ function loadBalancerOf(cluster: Cluster, policies: LoadBalancingPolicies): Load
   const picking = policyOf(cluster, inner, policies);
   if ('wrap' in picking) throw new Error(`cluster ${cluster.name}: ${picking.name} cannot be the policy of subsets`);
   return { ...callExtension('settings', picking.name, () => loadBalancerSpec(picking, inner)), subsets };
+}
+
+/** An empty list permits no status. */
+function overrideStatuses({ common_lb_config: common }: Cluster): number {
+  const set = common?.override_host_status;
+  return statusBits(set === undefined ? ['UNKNOWN', 'HEALTHY', 'DEGRADED'] : (set.statuses ?? []));
 }
 
 /** Throws a BatonError for a policy that cannot be used. */

@@ -22,7 +22,7 @@ import { HostTransport } from './connections/host-transport.js';
 import { HttpPool, type PooledCluster } from './connections/http-pool.js';
 import type { ClientEnds } from './connections/proxy-header.js';
 import { type RequestedHost, requestedHost } from './connections/requested-host.js';
-import { FAILING_FLAGS, UNHEALTHY_FLAGS } from './hosts/health-flags.js';
+import { FAILING_FLAGS, healthStatus, UNHEALTHY_FLAGS } from './hosts/health-flags.js';
 import { Host } from './hosts/host.js';
 import { HostSet } from './hosts/host-set.js';
 import { ClusterLimits, RuntimeThresholds } from './limits.js';
@@ -84,6 +84,8 @@ export class Cluster implements PooledCluster {
   /** Hosts with connection pools. */
   readonly #pooled = new Set<ClusterHost>();
   #hasFailing = false;
+  /** Hosts by address, from the first look-up until the hosts change. */
+  #indexes: Map<string, number> | undefined;
   #snapshot: ClusterSnapshot;
   #hosts: HostSet<ClusterHost>;
   #balancer: ClusterBalancer;
@@ -232,13 +234,19 @@ export class Cluster implements PooledCluster {
     return undefined;
   }
 
-  /** Returns the host with this address, unless it fails its health checks or is ejected. Scans all hosts. */
-  healthyHostAt(address: string): ClusterHost | undefined {
-    for (let index = 0; index < this.#hosts.count; index++) {
-      if (this.#addressAt(index) !== address) continue;
-      return (this.#hosts.data.healthFlags[index]! & UNHEALTHY_FLAGS) === 0 ? this.#hosts.host(index) : undefined;
-    }
-    return undefined;
+  /** Returns the host with this address that a filter has chosen, if its health permits that (override_host_status). */
+  overrideHost(address: string): ClusterHost | undefined {
+    this.#indexes ??= this.#indexAddresses();
+    const index = this.#indexes.get(address);
+    if (index === undefined) return undefined;
+    const status = healthStatus(this.#hosts.data.healthFlags[index]!);
+    return (this.spec.overrideStatuses & (1 << status)) === 0 ? undefined : this.#hosts.host(index);
+  }
+
+  #indexAddresses(): Map<string, number> {
+    const indexes = new Map<string, number>();
+    for (let index = this.#hosts.count - 1; index >= 0; index--) indexes.set(this.#addressAt(index), index);
+    return indexes;
   }
 
   /**
@@ -322,6 +330,7 @@ export class Cluster implements PooledCluster {
     this.dropRatio = snapshot.policy.drop?.ratio ?? 0;
     this.#hosts = new HostSet<ClusterHost>(snapshot.hosts, makeHost(this, snapshot), this.#hosts);
     this.#balancer = balancer;
+    this.#indexes = undefined;
     for (const host of this.#hosts.takeRemoved()) this.#drain(host);
     this.#noteFailing();
     this.requestedHosts?.update(snapshot.hosts);

@@ -146,6 +146,8 @@ export class StreamInfo {
   /** Name and port of the host for a dynamic forward proxy, which a filter has determined; '' if none has. */
   requestedHost = '';
   isOverrideStrict = false;
+  /** Status of the answer to a request that fails because of a strict choice. */
+  strictStatus = 503;
 
   /** The record that caused this: one of the API's AccessLogType. */
   accessLogType:
@@ -359,6 +361,7 @@ export class StreamInfo {
     this.overrideHost = '';
     this.requestedHost = '';
     this.isOverrideStrict = false;
+    this.strictStatus = 503;
     this.requestHeaders = undefined;
     this.responseHeaders = undefined;
     this.responseTrailers = undefined;

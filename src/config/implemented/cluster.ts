@@ -176,7 +176,17 @@ export const CLUSTER: ImplementedTable = {
     consistent_hashing_lb_config: true,
     zone_aware_lb_config: true,
     locality_weighted_lb_config: true,
-    ...notImplemented('override_host_status'),
+    override_host_status: true,
+  },
+  'envoy.config.core.v3.HealthStatusSet': {
+    statuses: byValue({
+      UNKNOWN: true,
+      HEALTHY: true,
+      UNHEALTHY: true,
+      DRAINING: true,
+      TIMEOUT: true,
+      DEGRADED: true,
+    }),
   },
   'envoy.config.cluster.v3.Cluster.CommonLbConfig.ZoneAwareLbConfig': obeyed(
     'routing_enabled',

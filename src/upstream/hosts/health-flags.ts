@@ -12,6 +12,9 @@ export const enum HealthFlag {
   ExcludedViaImmediateFail = 128,
   ActiveHealthCheckTimeout = 256,
   EdsStatusDraining = 512,
+  /** The statuses HEALTHY and TIMEOUT of discovery, which differ from UNKNOWN and UNHEALTHY for override_host_status only. */
+  EdsStatusHealthy = 1024,
+  EdsStatusTimeout = 2048,
 }
 
 /** `health_status` of an endpoint in a configuration or an EDS response. */
@@ -37,9 +40,12 @@ export const EXCLUDED_FLAGS =
 /** Returns the flags of an endpoint with this `health_status`. */
 export function endpointHealthFlags(status: EndpointHealth | undefined): number {
   switch (status) {
+    case 'HEALTHY':
+      return HealthFlag.EdsStatusHealthy;
     case 'UNHEALTHY':
-    case 'TIMEOUT':
       return HealthFlag.FailedEdsHealth;
+    case 'TIMEOUT':
+      return HealthFlag.FailedEdsHealth | HealthFlag.EdsStatusTimeout;
     case 'DRAINING':
       return HealthFlag.EdsStatusDraining;
     case 'DEGRADED':
@@ -47,6 +53,40 @@ export function endpointHealthFlags(status: EndpointHealth | undefined): number 
     default:
       return 0;
   }
+}
+
+/** The numbers of EndpointHealth in the API. */
+const enum Status {
+  Unknown = 0,
+  Healthy = 1,
+  Unhealthy = 2,
+  Draining = 3,
+  Timeout = 4,
+  Degraded = 5,
+}
+
+const STATUSES: { readonly [status in EndpointHealth]: Status } = {
+  UNKNOWN: Status.Unknown,
+  HEALTHY: Status.Healthy,
+  UNHEALTHY: Status.Unhealthy,
+  DRAINING: Status.Draining,
+  TIMEOUT: Status.Timeout,
+  DEGRADED: Status.Degraded,
+};
+
+/** Returns a bit for each status. */
+export function statusBits(statuses: readonly EndpointHealth[]): number {
+  return statuses.reduce((bits, status) => bits | (1 << STATUSES[status]), 0);
+}
+
+/** Returns the status of a host, as observed or else from discovery: its number in the API. */
+export function healthStatus(flags: number): number {
+  if (flags & FAILING_FLAGS) return Status.Unhealthy;
+  if (flags & HealthFlag.EdsStatusDraining) return Status.Draining;
+  if (flags & HealthFlag.EdsStatusTimeout) return Status.Timeout;
+  if (flags & HealthFlag.FailedEdsHealth) return Status.Unhealthy;
+  if (flags & DEGRADED_FLAGS) return Status.Degraded;
+  return flags & HealthFlag.EdsStatusHealthy ? Status.Healthy : Status.Unknown;
 }
 
 /** Returns `healthy`, or the concatenated names of the flags: `/failed_active_hc/failed_eds_health`. */

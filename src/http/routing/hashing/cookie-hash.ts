@@ -30,7 +30,8 @@ export class CookieHash {
       });
     }
     this.#nameBytes = new TextEncoder().encode(this.#name);
-    this.#attributes = attributesOf(config, where);
+    const attributes = cookieAttributes(config, where);
+    this.#attributes = config.ttl === undefined ? undefined : attributes;
   }
 
   evaluate(headers: HeaderBlock, info: StreamInfo, hash: Word64, cookies: string[] | undefined): boolean {
@@ -57,7 +58,8 @@ function hex(half: number): string {
   return (half >>> 0).toString(16).padStart(8, '0');
 }
 
-function attributesOf(config: RouteAction_HashPolicy_Cookie, where: string): string | undefined {
+/** Returns what follows the value in a set-cookie field. Throws a BatonError; `where` is the path of the cookie in the configuration. */
+export function cookieAttributes(config: RouteAction_HashPolicy_Cookie, where: string): string {
   const seconds = Math.trunc(durationMs(config.ttl, 0) / 1000);
   if (config.ttl?.startsWith('-')) {
     throw new BatonError('CONFIG_INVALID', `it must not be negative, found ${config.ttl}`, { where: `${where}.ttl` });
@@ -69,7 +71,7 @@ function attributesOf(config: RouteAction_HashPolicy_Cookie, where: string): str
     text += `; ${attributeText(name, `${at}.name`)}`;
     if (value) text += `=${attributeText(value, `${at}.value`)}`;
   }
-  return config.ttl === undefined ? undefined : `${text}; HttpOnly`;
+  return `${text}; HttpOnly`;
 }
 
 /** Validates a cookie attribute and converts it to one character per byte. */

@@ -44,6 +44,9 @@ export class Retries extends RetryState {
     this.#tried.clear();
   }
 
+  /** The last pick has found no host because a filter insists on another one. */
+  hasStrictHost = false;
+
   /**
    * Picks the host of a try. If the policy requires it, avoids tried hosts within the configured number of picks.
    * @param hash of the request, if it has one and the cluster picks by hash
@@ -51,9 +54,11 @@ export class Retries extends RetryState {
    */
   pickHost(cluster: Cluster, hash: Word64 | undefined, match: MetadataMatch | undefined): ClusterHost | undefined {
     const { info } = this.#stream;
+    this.hasStrictHost = false;
     if (info.overrideHost !== '') {
-      const chosen = cluster.healthyHostAt(info.overrideHost);
+      const chosen = cluster.overrideHost(info.overrideHost);
       info.overrideHost = '';
+      this.hasStrictHost = info.isOverrideStrict;
       if (chosen !== undefined || info.isOverrideStrict) return chosen;
     }
     return this.#tried.pick(cluster, this.policy.furtherPicks, hash, match);

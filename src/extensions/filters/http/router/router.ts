@@ -721,7 +721,11 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
   /** Called when no host is available, for the first try or a retry. */
   #answerWithoutHost(details?: string): void {
     this.#tries.current.host = undefined;
-    this.#answer(details === undefined ? NO_HEALTHY_HOST : { ...NO_HEALTHY_HOST, details });
+    const status = this.#retries.hasStrictHost ? this.#stream.info.strictStatus : NO_HEALTHY_HOST.status;
+    const isUsual = details === undefined && status === NO_HEALTHY_HOST.status;
+    this.#answer(
+      isUsual ? NO_HEALTHY_HOST : { ...NO_HEALTHY_HOST, status, details: details ?? NO_HEALTHY_HOST.details },
+    );
   }
 
   /**
