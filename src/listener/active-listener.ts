@@ -330,7 +330,8 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
 
   /** Serves one end of a connection within this thread, and owns the descriptor. */
   acceptWithin(fd: number, origin: InternalOrigin): void {
-    if (this.#rejects() || !this.#mayAccept()) return this.#transport.closeGiven(fd);
+    // As in Envoy, the overload manager regards only connections that come from outside.
+    if (!this.#mayAccept()) return this.#transport.closeGiven(fd);
     let id: number;
     try {
       id = this.#transport.adoptGiven(fd, this.#limits);

@@ -331,7 +331,9 @@ export class WorkerListeners implements InternalListeners {
   }
 
   #globalLimitOf(config: Listener): ConnectionLimit | undefined {
-    const isExempt = config.ignore_global_conn_limit || (this.#isLimitMonitored && config.bypass_overload_manager);
+    const isInternal = config.internal_listener !== undefined;
+    const isBypassing = this.#isLimitMonitored && config.bypass_overload_manager;
+    const isExempt = isInternal || config.ignore_global_conn_limit || isBypassing;
     return isExempt ? undefined : this.#globalLimit;
   }
 
