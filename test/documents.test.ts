@@ -24,6 +24,7 @@ const DOCUMENTS = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...filesOf('d
 const WITH_CERTIFICATES = ['examples/https.yaml', 'examples/mtls.yaml'];
 const DYNAMIC_BY_FILES = 'examples/dynamic/files.yaml';
 const DYNAMIC_BY_SERVER = 'examples/dynamic/management-server.yaml';
+const DYNAMIC_ON_DEMAND = 'examples/dynamic/on-demand.yaml';
 
 for (const document of DOCUMENTS) {
   t.test(document, async (t) => {
@@ -52,7 +53,7 @@ t.test('every folder of src is in the floors picture and in CONTRIBUTING.md', as
   }
 });
 
-for (const example of [...filesOf('examples', '.yaml'), DYNAMIC_BY_FILES, DYNAMIC_BY_SERVER]) {
+for (const example of [...filesOf('examples', '.yaml'), DYNAMIC_BY_FILES, DYNAMIC_BY_SERVER, DYNAMIC_ON_DEMAND]) {
   t.test(example, async (t) => {
     if (WITH_CERTIFICATES.includes(example)) await enterFolderWithCertificates(t);
     const result = load(example);

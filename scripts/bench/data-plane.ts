@@ -46,6 +46,7 @@ import { ClusterManager } from '../../src/upstream/cluster-manager.js';
 import { HostDirectory } from '../../src/upstream/hosts/host-directory.js';
 import { SharedWords, SharedWordsOwner } from '../../src/upstream/shared-words.js';
 import { OwnTokenBucket } from '../../src/upstream/token-bucket.js';
+import { AwaitedClusters, MISSING_CLUSTERS_PORT } from '../../src/worker/clusters/awaited-clusters.js';
 import { callsOf } from '../../src/worker/extensions/extension-thread.js';
 import { FilterConfigs } from '../../src/worker/extensions/filter-configs.js';
 import { WorkerPorts } from '../../src/worker/extensions/worker-ports.js';
@@ -437,6 +438,7 @@ async function buildWorker(): Promise<FakeTransport> {
   const context: WorkerContext = {
     ...thread,
     clusters,
+    missingClusters: new AwaitedClusters(ports.port(MISSING_CLUSTERS_PORT)),
     calls: callsOf(thread, clusters, '127.0.0.1'),
     timers,
     filterConfigs: new FilterConfigs(),

@@ -37,6 +37,7 @@ import type { Scope } from '../stats/thread-stats.js';
 import type { CallingThread } from '../upstream/calling-thread.js';
 import type { ClusterManager } from '../upstream/cluster-manager.js';
 import type { LoadBalancingPolicy, WrappingPolicy } from '../upstream/load-balancer/policy.js';
+import type { MissingClusters } from '../upstream/missing-clusters.js';
 import type { TokenBucket, TokenRate } from '../upstream/token-bucket.js';
 import type { UpstreamThread } from '../upstream/upstream-thread.js';
 
@@ -396,6 +397,8 @@ export interface EndpointAnswer {
 /** What extensions on a worker get. */
 export interface WorkerContext extends UpstreamThread {
   readonly clusters: ClusterManager;
+  /** Clusters that do not exist, and that sources may deliver. */
+  readonly missingClusters: MissingClusters;
   /** For calls to hosts of clusters. */
   readonly calls: CallingThread;
   /**

@@ -133,6 +133,13 @@ export {
   valueAt,
 } from '../http/routing/matching/value-rule.js';
 export { RequestMatch } from '../http/routing/tables/request-match.js';
+export {
+  type ClusterOutcome,
+  type ClusterWaiter,
+  type MissingClusters,
+  type OnDemandSource,
+  onDemandSource,
+} from '../upstream/missing-clusters.js';
 export { type ForwardProxy, forwardProxyOf } from '../upstream/requested-hosts/forward-proxy.js';
 export type { HostWaiter as NamedHostWaiter } from '../upstream/requested-hosts/requested-hosts.js';
 export { headerKey } from './header-key.js';
@@ -180,6 +187,7 @@ export { CelDuration, CelMap, CelMessage, CelTimestamp, CelType, CelUint, type C
 export { murmurHash2 } from '../common/murmur-hash2.js';
 export { Word64, xxh64, xxh64Text } from '../common/xxh64.js';
 export { UNBOUNDED_HASHES } from '../config/implemented/cluster.js';
+export { NO_LOCATORS } from '../config/implemented/config-source.js';
 export type { HostList, LoadBalancer } from '../upstream/load-balancer/load-balancer.js';
 export type { BalancerContext, LocalityBalancing } from '../upstream/load-balancer/policy.js';
 export { EdfSchedule } from '../upstream/load-balancer/schedule.js';

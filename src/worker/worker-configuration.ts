@@ -22,6 +22,7 @@ import type { ClusterBalancer } from '../upstream/load-balancer/load-balancer.js
 import { type HostRefusal, REQUESTED_HOSTS_PORT } from '../upstream/requested-hosts/host-request.js';
 import { SharedTokenBuckets } from '../upstream/shared-token-buckets.js';
 import type { UpstreamThread } from '../upstream/upstream-thread.js';
+import { AwaitedClusters, MISSING_CLUSTERS_PORT } from './clusters/awaited-clusters.js';
 import { callsOf, timersOf } from './extensions/extension-thread.js';
 import { FilterConfigs } from './extensions/filter-configs.js';
 import { GenericSecrets } from './extensions/generic-secrets.js';
@@ -78,6 +79,7 @@ export class WorkerConfiguration {
     const workerContext: WorkerContext = {
       ...thread,
       clusters: this.#clusters,
+      missingClusters: new AwaitedClusters(ports.port(MISSING_CLUSTERS_PORT)),
       calls: callsOf(thread, this.#clusters, start.identity.ip),
       timers: timersOf(thread),
       routes: this.#routes,

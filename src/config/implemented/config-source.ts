@@ -2,23 +2,26 @@
 
 import { accepted, byValue, type ImplementedTable, notImplemented, obeyed, refused } from './table.js';
 
+/** For fields with xdstp:// names of collections, and their authorities. */
+export const NO_LOCATORS = 'xdstp names are not implemented';
+
 export const CONFIG_SOURCE: ImplementedTable = {
   'envoy.config.bootstrap.v3.Bootstrap.DynamicResources': {
     lds_config: true,
     cds_config: true,
     ads_config: true,
-    lds_resources_locator: refused('xdstp names are not implemented'),
-    cds_resources_locator: refused('xdstp names are not implemented'),
+    lds_resources_locator: refused(NO_LOCATORS),
+    cds_resources_locator: refused(NO_LOCATORS),
   },
   'envoy.config.core.v3.ConfigSource': {
     path: true,
     path_config_source: true,
     api_config_source: true,
     ads: true,
-    self: refused("name the source itself, such as 'ads: {}'"),
+    self: refused("Envoy has no such source either: name the source, such as 'ads: {}'"),
     initial_fetch_timeout: true,
     resource_api_version: accepted('resources are always those of V3'),
-    authorities: refused('xdstp names are not implemented'),
+    authorities: refused(NO_LOCATORS),
   },
   'envoy.config.core.v3.PathConfigSource': {
     path: true,

@@ -1,6 +1,7 @@
 // Implemented fields of the HTTP connection manager and its HTTP filters.
 
 import { FORMATTERS, ONLY_FORMATTERS, PRESERVE_CASE } from './common.js';
+import { NO_LOCATORS } from './config-source.js';
 import { byValue, type ImplementedTable, notImplemented, obeyed, onlyExtension, onlyFalse, refused } from './table.js';
 
 const CLOSED_IF_UNREADABLE = 'an invalid request closes its connection: leave it out';
@@ -160,7 +161,7 @@ export const HTTP: ImplementedTable = {
     obeyed('scoped_route_configurations'),
   'envoy.extensions.filters.network.http_connection_manager.v3.ScopedRds': {
     scoped_rds_config_source: true,
-    srds_resources_locator: refused('xdstp names are not implemented'),
+    srds_resources_locator: refused(NO_LOCATORS),
   },
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter': {
     name: true,

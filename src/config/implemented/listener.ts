@@ -1,6 +1,7 @@
 // Implemented fields of listeners, their filter chains, and TcpProxy.
 
 import { CEL_FORMATTER, FORMATTERS, ONLY_FORMATTERS } from './common.js';
+import { NO_LOCATORS } from './config-source.js';
 import { byValue, type ImplementedTable, notImplemented, obeyed, onlyExtension, onlyFalse, refused } from './table.js';
 
 const NO_TLV = 'TLVs of the PROXY protocol belong to the transport socket of the cluster: set its added_tlvs';
@@ -88,7 +89,8 @@ export const LISTENER: ImplementedTable = {
     max_downstream_connection_duration: true,
     hash_policy: true,
     metadata_match: true,
-    ...notImplemented('on_demand', 'downstream_idle_timeout', 'upstream_idle_timeout'),
+    on_demand: true,
+    ...notImplemented('downstream_idle_timeout', 'upstream_idle_timeout'),
     tunneling_config: true,
     access_log_flush_interval: true,
     flush_access_log_on_connected: true,
@@ -124,6 +126,11 @@ export const LISTENER: ImplementedTable = {
     'flush_access_log_on_connected',
     'flush_access_log_on_start',
   ),
+  'envoy.extensions.filters.network.tcp_proxy.v3.TcpProxy.OnDemand': {
+    odcds_config: true,
+    resources_locator: refused(NO_LOCATORS),
+    timeout: true,
+  },
   'envoy.type.v3.HashPolicy': {
     source_ip: true,
     filter_state: refused('use source_ip'),

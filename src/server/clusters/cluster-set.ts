@@ -86,6 +86,8 @@ export class ClusterSet {
   readonly #changes: ClusterChanges;
   /** Called after the start with whether any version is warming. */
   onWarming: (isWarming: boolean) => void = () => {};
+  /** Called when a version of a cluster is put into use. */
+  onActive: (name: string) => void = () => {};
 
   constructor(context: ClusterSetContext, events: ClusterSetEvents) {
     this.#stats = context.isUncounted ? UNCOUNTED : context.managerStats;
@@ -357,6 +359,7 @@ export class ClusterSet {
     cluster.activate(former);
     if (former !== undefined) this.#discard(former);
     this.#changes.note(name);
+    this.onActive(name);
   }
 
   #initialized(cluster: PrimaryCluster): void {

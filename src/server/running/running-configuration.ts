@@ -11,12 +11,14 @@ import { LayeredRuntime } from '../../runtime/layered-runtime.js';
 import { SCRIPTS_PORT } from '../../scripts/published.js';
 import type { ReadScript } from '../../scripts/reading/task.js';
 import { RuntimeStats } from '../../stats/layouts/runtime.js';
+import { MISSING_CLUSTERS_PORT } from '../../worker/clusters/awaited-clusters.js';
 import { SECRETS_PORT } from '../../worker/messages/published-secrets.js';
 import { ON_DEMAND_PORT } from '../../worker/routes/awaited-hosts.js';
 import { ServerConfigSources } from '../../xds/config-sources.js';
 import type { DynamicOptions } from '../../xds/reading/settings.js';
 import { ClusterDiscovery } from '../clusters/cds.js';
 import type { ClusterSet } from '../clusters/cluster-set.js';
+import { OnDemandClusters } from '../clusters/on-demand/on-demand-clusters.js';
 import { PrimaryUpstream } from '../clusters/primary-upstream.js';
 import type { DrainDefaults } from '../draining/drain-manager.js';
 import { FilterConfigSet } from '../filter-configs/filter-config-set.js';
@@ -69,6 +71,7 @@ export class RunningConfiguration {
   /** The clusters of `upstream`. */
   readonly clusters: ClusterSet;
   readonly clusterDiscovery: ClusterDiscovery;
+  readonly #onDemandClusters: OnDemandClusters;
   readonly routes: PrimaryRouteSet;
   /** Discovered configurations of HTTP filters. */
   readonly filterConfigs: FilterConfigSet;
@@ -116,6 +119,11 @@ export class RunningConfiguration {
     primary.tls.discoverWith(this.secrets);
     const publish = (parts: SnapshotParts) => this.#publish(parts);
     this.clusterDiscovery = new ClusterDiscovery(this.clusters, store);
+    const whenApplied = (callback: () => void) => primary.snapshots.whenApplied(callback);
+    this.#onDemandClusters = new OnDemandClusters({
+      ...{ clusters: this.clusters, sources: this.#sources, store, whenApplied },
+      port: ports.port(MISSING_CLUSTERS_PORT),
+    });
     this.filterConfigs = new FilterConfigSet({ sources: this.#sources, store, scopes, publish });
     this.#filterSecrets = new GenericSecrets(
       this.secrets,
@@ -129,7 +137,7 @@ export class RunningConfiguration {
       secrets: new RouteSecrets(extensions, this.#filterSecrets),
       clusterProblem: (name) => this.clusters.routeProblem(name),
       publish,
-      whenApplied: (callback) => primary.snapshots.whenApplied(callback),
+      whenApplied,
       onDemand: ports.port(ON_DEMAND_PORT),
     });
     this.scripts = new ScriptSet(bootstrap, scripts, ports.port(SCRIPTS_PORT), store);
@@ -230,6 +238,7 @@ export class RunningConfiguration {
     this.runtime.close();
     this.#parts.close();
     this.secrets.close();
+    this.#onDemandClusters.close();
     await this.#sources.close();
     this.listenerDiscovery?.close();
   }

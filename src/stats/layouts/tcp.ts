@@ -22,3 +22,11 @@ export const TcpStats = defineLayout({
   early_data_received_count_total: 'no_counter',
   route_delayed_total: 'no_counter',
 });
+
+/** In addition, with on_demand. */
+export const TcpOnDemandStats = defineLayout({
+  on_demand_cluster_attempt: 'counter',
+  on_demand_cluster_missing: 'counter',
+  on_demand_cluster_success: 'counter',
+  on_demand_cluster_timeout: 'counter',
+});

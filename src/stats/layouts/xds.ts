@@ -47,6 +47,14 @@ export const AwaitedHostStats = defineLayout({
   requests_overflow: 'counter',
 });
 
+/** In addition to SubscriptionStats, where requests wait for clusters requested on demand. */
+export const OnDemandClusterStats = defineLayout({
+  /** A cluster was not requested, because there are too many. */
+  clusters_overflow: 'counter',
+  /** Too many requests waited in a worker: the oldest one continued without its cluster. */
+  requests_overflow: 'counter',
+});
+
 /** In addition to SubscriptionStats, for a discovered filter configuration. */
 export const ExtensionConfigStats = defineLayout({
   config_reload: 'counter',

@@ -138,7 +138,9 @@ function checkFilter(config: Any, path: Path, context: CheckContext): void {
   const proxy = unpack(config, TCP_PROXY);
   if (proxy?.cluster === '') context.problems.error([...path, 'cluster'], 'it must not be empty');
   // The cluster may be added later.
-  const mustExist = !context.mayGrow;
+  const mustExist = !context.mayGrow && proxy?.on_demand === undefined;
+  if (proxy?.on_demand !== undefined && proxy.on_demand.odcds_config === undefined)
+    context.problems.error([...path, 'on_demand'], 'it needs odcds_config: where the clusters come from');
   if (proxy?.cluster !== undefined) checkClusterName(proxy.cluster, [...path, 'cluster'], context, mustExist);
   proxy?.weighted_clusters?.clusters?.forEach((cluster, index) => {
     checkClusterName(cluster?.name, [...path, 'weighted_clusters', 'clusters', index, 'name'], context, mustExist);

@@ -52,7 +52,8 @@ export function checkConfigSources(
       problems.error([...path, 'ads'], 'it needs dynamic_resources.ads_config, which is not set');
     }
     checkWatch(source, path, problems);
-    if (path.at(-2) === 'vhds') checkVirtualHostSource(source, path, reach, problems);
+    if (path.at(-2) === 'vhds') checkIsDelta('virtual hosts', source, path, reach, problems);
+    if (isOnDemand(path)) checkIsDelta('clusters on demand', source, path, reach, problems);
     if (source.api_config_source) checkApi(source.api_config_source, [...path, 'api_config_source'], reach, problems);
   });
 }
@@ -131,12 +132,17 @@ function checkWatch({ path_config_source: file }: ConfigSource, path: Path, prob
   if (!problems.has(at)) problems.error(at, 'it cannot be combined with watched_directory', 'key');
 }
 
-/** Reports virtual host sources without delta xDS: virtual hosts are requested one by one, which only delta supports. */
-function checkVirtualHostSource(source: ConfigSource, path: Path, reach: Reach, problems: Problems): void {
+/** Returns whether a source is that of clusters on demand. */
+function isOnDemand(path: Path): boolean {
+  return path.at(-1) === 'odcds_config' || (path.at(-2) === 'odcds' && path.at(-1) === 'source');
+}
+
+/** Reports sources without delta xDS for resources that are requested one by one, which only delta supports. */
+function checkIsDelta(what: string, source: ConfigSource, path: Path, reach: Reach, problems: Problems): void {
   const { ads, api_config_source: api } = source;
   const isDelta = ads !== undefined ? reach.isAdsDelta || !reach.hasAds : api?.api_type === 'DELTA_GRPC';
   if (isDelta || problems.has(path)) return;
-  problems.error(path, 'virtual hosts can be discovered only by DELTA_GRPC, or by ADS whose ads_config uses it');
+  problems.error(path, `${what} can be discovered only by DELTA_GRPC, or by ADS whose ads_config uses it`);
 }
 
 function checkApi(source: ApiConfigSource, path: Path, reach: Reach, problems: Problems): void {

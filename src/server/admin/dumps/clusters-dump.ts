@@ -35,12 +35,18 @@ export function clustersDump(running: RunningConfiguration, configured: readonly
     },
     (cluster) => dynamicCluster(cluster.spec.name, cluster, states.get(cluster.spec.name)),
   );
-  const hasDynamic = version !== '' || states.size > 0;
+  const hasDynamic = version !== '' || states.size > 0 || hasOnDemand(clusters);
   return {
     message: 'ClustersConfigDump',
     fields: version === '' ? {} : { version_info: version },
     lists: { static_clusters, ...(hasDynamic && { dynamic_active_clusters, dynamic_warming_clusters }) },
   };
+}
+
+/** Returns whether there is a dynamic cluster; without CDS, requests may have brought it. */
+function hasOnDemand(clusters: ReadonlyMap<string, PrimaryCluster>): boolean {
+  for (const { origin } of clusters.values()) if (origin.isAddedViaApi) return true;
+  return false;
 }
 
 /** Yields dynamic clusters in use, and those of which every version has been refused. */

@@ -14,6 +14,7 @@ t.test('a closed proxy counts no flushes, regardless of when they end', async (t
   const options = {
     pickCluster: () => ({ reference: undefined as never, match: undefined }),
     match: undefined,
+    onDemand: undefined,
     findCluster: () => undefined,
     selectedCluster: () => undefined,
     idleMs: 0,

@@ -3,18 +3,20 @@
 import { durationMs } from '../../../../common/time/duration.js';
 import type { TcpProxy as TcpProxyConfig } from '../../../../config/generated/api.js';
 import { MetadataMatch } from '../../../../http/routing/actions/metadata-match.js';
-import { TcpStats } from '../../../../stats/layouts/tcp.js';
+import { TcpOnDemandStats, TcpStats } from '../../../../stats/layouts/tcp.js';
+import { onDemandSource } from '../../../../upstream/missing-clusters.js';
 import type { TerminalNetworkFilterExtension, WorkerContext } from '../../../factories.js';
 import { reportLogFilters } from '../../../log-filters.js';
 import { accessLogScopes } from '../../../registry.js';
 import { reportMistakes } from '../../../report-mistakes.js';
 import { connectBackoff } from './connect-backoff.js';
-import type { ClusterChoice } from './proxy-context.js';
+import type { ClusterChoice, OnDemand } from './proxy-context.js';
 import { createProxyLogs } from './proxy-logs.js';
 import { TcpProxy } from './tcp-proxy.js';
 import { TunnelRequest } from './tunnel-request.js';
 
 const DEFAULT_IDLE_MS = 60 * 60_000;
+const DEFAULT_ON_DEMAND_MS = 60_000;
 
 export const tcpProxy: TerminalNetworkFilterExtension<TcpProxyConfig> = {
   category: 'envoy.filters.network',
@@ -32,6 +34,7 @@ export const tcpProxy: TerminalNetworkFilterExtension<TcpProxyConfig> = {
   },
   scopes: (config, _listener, extensions) => [
     { prefix: statPrefix(config), layout: TcpStats },
+    ...(config.on_demand === undefined ? [] : [{ prefix: statPrefix(config), layout: TcpOnDemandStats }]),
     ...accessLogScopes(config.access_log, extensions),
   ],
   createOnWorker(config, { names }, context) {
@@ -42,6 +45,7 @@ export const tcpProxy: TerminalNetworkFilterExtension<TcpProxyConfig> = {
       findCluster: (name: string) =>
         clusterNames(config).has(name) ? context.clusters.find(name)?.current : undefined,
       selectedCluster: (name: string) => context.clusters.find(name)?.current,
+      onDemand: onDemandOf(config, context),
       idleMs: durationMs(config.idle_timeout, DEFAULT_IDLE_MS),
       maxConnectionMs:
         config.max_downstream_connection_duration === undefined
@@ -80,6 +84,12 @@ function clusterPicker(config: TcpProxyConfig, context: WorkerContext): () => Cl
     let left = random.below(total);
     return choices.find((choice) => (left -= choice.weight) < 0)!;
   };
+}
+
+function onDemandOf(config: TcpProxyConfig, { missingClusters, scope }: WorkerContext): OnDemand | undefined {
+  const { odcds_config: source, timeout } = config.on_demand ?? {};
+  const from = onDemandSource(source, timeout, DEFAULT_ON_DEMAND_MS);
+  return from && { from, clusters: missingClusters, stats: scope(statPrefix(config), TcpOnDemandStats) };
 }
 
 function clusterNames(config: TcpProxyConfig): ReadonlySet<string> {

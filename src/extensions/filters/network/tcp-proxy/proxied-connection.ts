@@ -15,7 +15,7 @@ import type { Stall } from '../../../../io/transport/connection-handler.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../../../listener/downstream-connection.js';
 import type { PreparedHandOver } from '../../../../listener/hand-over.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
-import { TcpStats } from '../../../../stats/layouts/tcp.js';
+import { TcpOnDemandStats, TcpStats } from '../../../../stats/layouts/tcp.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
 import {
   type ConnectOptions,
@@ -25,6 +25,7 @@ import {
 import { EndedBy } from '../../../../upstream/connections/host-connection.js';
 import { UpstreamSocket } from '../../../../upstream/connections/upstream-socket.js';
 import type { Host } from '../../../../upstream/hosts/host.js';
+import type { ClusterOutcome, ClusterWaiter } from '../../../../upstream/missing-clusters.js';
 import { HostWait } from '../../../../upstream/requested-hosts/host-wait.js';
 import type { HostWaiter } from '../../../../upstream/requested-hosts/requested-hosts.js';
 import { backoffDelayMs } from './connect-backoff.js';
@@ -39,7 +40,7 @@ const DRAIN_LINGER_MS = 5000;
 /** Maximum flush time of the transport. */
 const MAX_FLUSH_MS = 2 ** 31 - 1;
 
-export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostWaiter {
+export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostWaiter, ClusterWaiter {
   readonly proxy: ProxyContext;
   readonly downstream: DownstreamConnection;
   readonly info = new StreamInfo();
@@ -58,6 +59,8 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
   /** Created when a connect is delayed after a failed one. */
   #backoff: Timer<ProxiedConnection> | undefined;
   #periodicLog: PeriodicLog | undefined;
+  /** The cluster that it waits for; '': none. */
+  #awaitedCluster = '';
   #isOver = false;
   /** Both sockets are frozen and offered to another process. */
   #isFrozen = false;
@@ -89,16 +92,59 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
       this.#periodicLog = new PeriodicLog(thread.wheel, intervalMs, () => this.#record('TcpPeriodic', periodic));
     if (this.proxy.shortestTimeoutMs > 0) thread.wheel.schedule(this.#timer, this.proxy.shortestTimeoutMs);
     const { clusterName } = this.downstream;
-    if (clusterName === '') this.#take(options.pickCluster());
-    else {
-      this.#cluster = options.selectedCluster(clusterName);
-      this.#match = options.match;
+    if (clusterName === '') return this.#useChoice(options.pickCluster());
+    this.#match = options.match;
+    this.#useClusterOr(options.selectedCluster(clusterName), clusterName);
+  }
+
+  #useChoice({ match, reference }: ClusterChoice): void {
+    this.#match = match;
+    this.#useClusterOr(reference.current, reference.name);
+  }
+
+  #useClusterOr(cluster: Cluster | undefined, name: string): void {
+    if (cluster === undefined) this.#requestCluster(name);
+    else this.#useCluster(cluster);
+  }
+
+  /** Requests a cluster that does not exist, or fails. */
+  #requestCluster(name: string): void {
+    const { onDemand } = this.proxy.options;
+    if (onDemand === undefined || name === '') return this.#failWithoutCluster();
+    onDemand.stats.increment(TcpOnDemandStats.at.on_demand_cluster_attempt);
+    this.#awaitedCluster = name;
+    onDemand.clusters.request(onDemand.from, name, this);
+  }
+
+  clusterSettled(outcome: ClusterOutcome): void {
+    const name = this.#awaitedCluster;
+    this.#awaitedCluster = '';
+    const { at } = TcpOnDemandStats;
+    this.proxy.options.onDemand!.stats.increment(
+      outcome === 'available'
+        ? at.on_demand_cluster_success
+        : outcome === 'missing'
+          ? at.on_demand_cluster_missing
+          : at.on_demand_cluster_timeout,
+    );
+    try {
+      const cluster = outcome === 'available' ? this.proxy.options.selectedCluster(name) : undefined;
+      if (cluster === undefined) this.#failWithoutCluster();
+      else this.#useCluster(cluster);
+    } catch (error) {
+      this.onFault();
+      throw error;
     }
-    if (this.#cluster === undefined) {
-      stats.increment(TcpStats.at.downstream_cx_no_route);
-      return this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found', NoStart.Route);
-    }
-    this.info.upstreamCluster = this.#cluster.spec;
+  }
+
+  #failWithoutCluster(): void {
+    this.proxy.stats.increment(TcpStats.at.downstream_cx_no_route);
+    this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found', NoStart.Route);
+  }
+
+  #useCluster(cluster: Cluster): void {
+    this.#cluster = cluster;
+    this.info.upstreamCluster = cluster.spec;
     this.info.requestedHost = this.downstream.requestedHost;
     if (this.downstream.chain.overload?.tcpProxyConnect?.sheds()) return this.#shed();
     this.#connect();
@@ -441,11 +487,6 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
     this.#fail(ResponseFlag.UpstreamOverflow, 'upstream_cx_overflow', NoStart.Limit);
   }
 
-  #take({ match, reference }: ClusterChoice): void {
-    this.#cluster = reference.current;
-    this.#match = match;
-  }
-
   /** Merges dynamic metadata of the connection into the configured fields. */
   #currentMatch(): MetadataMatch | undefined {
     const fields = this.info.dynamicMetadata?.get(LB_NAMESPACE);
@@ -550,6 +591,8 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
     if (this.#backoff !== undefined) thread.wheel.cancel(this.#backoff);
     this.#periodicLog?.stop();
     this.#hostWait?.stop();
+    if (this.#awaitedCluster !== '') options.onDemand!.clusters.cancel(this.#awaitedCluster, this);
+    this.#awaitedCluster = '';
     this.info.bytesReceived += withheldBytes;
     stats.addBytes(TcpStats.at.downstream_cx_rx_bytes_total, withheldBytes);
     this.info.connectionTerminationDetails ||= this.downstream.terminationDetails;

@@ -5,6 +5,7 @@ import type { MetadataMatch } from '../../../../http/routing/actions/metadata-ma
 import type { Scope } from '../../../../stats/thread-stats.js';
 import type { Cluster } from '../../../../upstream/cluster.js';
 import type { ClusterReference } from '../../../../upstream/cluster-manager.js';
+import type { MissingClusters, OnDemandSource } from '../../../../upstream/missing-clusters.js';
 import type { UpstreamThread } from '../../../../upstream/upstream-thread.js';
 import type { ConnectBackoff } from './connect-backoff.js';
 import type { ProxyLogs } from './proxy-logs.js';
@@ -26,6 +27,8 @@ export interface TcpProxyOptions {
   findCluster(name: string): Cluster | undefined;
   /** Returns any cluster, for connections whose cluster a network filter has selected. */
   selectedCluster(name: string): Cluster | undefined;
+  /** Where missing clusters are requested; undefined: nowhere. */
+  onDemand: OnDemand | undefined;
   /** 0: unlimited. */
   idleMs: number;
   maxConnectionMs: number;
@@ -41,6 +44,14 @@ export interface TcpProxyOptions {
   logs: ProxyLogs;
   /** For logs. */
   chain: ChainNames;
+}
+
+/** The request of missing clusters. */
+export interface OnDemand {
+  readonly from: OnDemandSource;
+  readonly clusters: MissingClusters;
+  /** With TcpOnDemandStats. */
+  readonly stats: Scope;
 }
 
 export interface ProxyContext {

@@ -1,0 +1,143 @@
+// Clusters that requests on the workers wait for, until they are in use, or until their source has no such cluster or has been silent
+// for too long.
+
+import { shownName } from '../../../common/text/shown.js';
+import { MAX_TIMER_MS } from '../../../common/time/max-timer.js';
+import { PatientTimeout } from '../../../common/time/patient-timeout.js';
+import type { PrimaryPort } from '../../../extensions/factories.js';
+import { getLogger } from '../../../log/logger.js';
+import { OnDemandClusterStats } from '../../../stats/layouts/xds.js';
+import type { StatsStore } from '../../../stats/store.js';
+import type { Scope } from '../../../stats/thread-stats.js';
+import type { ClusterOutcome } from '../../../upstream/missing-clusters.js';
+import type {
+  ClusterDismissals,
+  ClusterRelease,
+  ClusterRequest,
+  SettledCluster,
+} from '../../../worker/clusters/awaited-clusters.js';
+import type { ConfigSources } from '../../../xds/subscription.js';
+import type { ClusterSet } from '../cluster-set.js';
+import { ON_DEMAND_PREFIX, OnDemandSource } from './on-demand-source.js';
+
+const logger = getLogger('upstream');
+
+/** Limit of the sources, which configurations name. One that has no cluster makes room. */
+const MAX_SOURCES = 64;
+
+export interface OnDemandContext {
+  readonly clusters: ClusterSet;
+  readonly sources: ConfigSources;
+  readonly store: StatsStore;
+  /** The port of the workers: MISSING_CLUSTERS_PORT. */
+  readonly port: PrimaryPort;
+  /** Calls `callback` once, when all workers have applied what was published. */
+  whenApplied(callback: () => void): void;
+}
+
+interface Pending {
+  readonly timer: PatientTimeout;
+  /** The workers that have the requests. */
+  readonly workers: Set<number>;
+}
+
+export class OnDemandClusters {
+  readonly #context: OnDemandContext;
+  /** By ConfigSource in JSON. */
+  readonly #sources = new Map<string, OnDemandSource>();
+  readonly #pending = new Map<string, Pending>();
+  #stats: Scope | undefined;
+
+  constructor(context: OnDemandContext) {
+    this.#context = context;
+    const { clusters, port } = context;
+    port.onMessage = (worker, message) =>
+      this.#handle(message as ClusterRequest | ClusterRelease | ClusterDismissals, worker);
+    port.onWorkerDeath = (worker) => {
+      for (const name of [...this.#pending.keys()]) this.#release(name, worker);
+    };
+    clusters.onActive = (name) => {
+      if (this.#pending.has(name)) this.#settle(name, 'available');
+    };
+  }
+
+  close(): void {
+    for (const { timer } of this.#pending.values()) timer.clear();
+    this.#pending.clear();
+    for (const source of this.#sources.values()) source.close();
+    this.#sources.clear();
+  }
+
+  #handle(message: ClusterRequest | ClusterRelease | ClusterDismissals, worker: number): void {
+    if ('released' in message) this.#release(message.released, worker);
+    else if ('dismissed' in message) this.#count('requests_overflow', message.dismissed);
+    else this.#request(message, worker);
+  }
+
+  #request({ cluster, from }: ClusterRequest, worker: number): void {
+    if (this.#context.clusters.byName.has(cluster)) return this.#settle(cluster, 'available');
+    const pending = this.#pending.get(cluster);
+    if (pending !== undefined) {
+      pending.workers.add(worker);
+      return;
+    }
+    logger.debug(`odcds: requesting cluster '${shownName(cluster)}'`);
+    const timer = new PatientTimeout(() => this.#settle(cluster, 'timeout'), Math.min(MAX_TIMER_MS, from.timeoutMs));
+    this.#pending.set(cluster, { timer, workers: new Set([worker]) });
+    if (this.#requestFrom(from, cluster)) return;
+    this.#count('clusters_overflow', 1);
+    this.#settle(cluster, 'missing');
+  }
+
+  /** Returns false if there is no room for it. */
+  #requestFrom({ source: config }: ClusterRequest['from'], cluster: string): boolean {
+    const key = JSON.stringify(config);
+    const known = this.#sources.get(key);
+    if (known !== undefined) return known.request(cluster);
+    if (this.#sources.size >= MAX_SOURCES && !this.#closeUnused()) return false;
+    const { clusters, sources } = this.#context;
+    const answered = (name: string, isThere: boolean) => this.#answered(name, isThere);
+    this.#sources.set(key, new OnDemandSource(config, cluster, clusters, sources, answered));
+    return true;
+  }
+
+  #closeUnused(): boolean {
+    for (const [key, source] of this.#sources) {
+      if (!source.isUnused) continue;
+      source.close();
+      return this.#sources.delete(key);
+    }
+    return false;
+  }
+
+  /** A cluster that is not in use yet is settled when it is warm. */
+  #answered(name: string, isThere: boolean): void {
+    if (!this.#pending.has(name)) return;
+    if (!isThere) this.#settle(name, 'missing');
+    else if (this.#context.clusters.byName.has(name)) this.#settle(name, 'available');
+  }
+
+  #release(name: string, worker: number): void {
+    const pending = this.#pending.get(name);
+    if (pending?.workers.delete(worker) !== true || pending.workers.size > 0) return;
+    pending.timer.clear();
+    this.#pending.delete(name);
+  }
+
+  #settle(cluster: string, outcome: ClusterOutcome): void {
+    this.#pending.get(cluster)?.timer.clear();
+    this.#pending.delete(cluster);
+    const { clusters, port, whenApplied } = this.#context;
+    const publish = () => port.publish({ cluster, outcome } satisfies SettledCluster);
+    if (outcome !== 'available') return publish();
+    // Workers get the cluster before they are notified.
+    clusters.flush();
+    whenApplied(publish);
+  }
+
+  #count(stat: 'clusters_overflow' | 'requests_overflow', by: number): void {
+    const { store } = this.#context;
+    this.#stats ??= store.scope(store.addScope(ON_DEMAND_PREFIX, OnDemandClusterStats));
+    this.#stats.add(OnDemandClusterStats.at[stat], by);
+  }
+}
