@@ -976,10 +976,14 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     `baton.yaml:8:14: ${LISTENER}.filter_chains[0].filters[0].typed_config.rds: it needs config_source: where the routes come from`,
   ],
   [
-    'routes with an xdstp name',
-    withFilter(`{ name: h, typed_config: { "@type": ${HCM_URL}, stat_prefix: h, http_filters: [ ${ROUTER} ],
-        rds: { route_config_name: "xdstp://a/envoy.config.route.v3.RouteConfiguration/b" } } }`),
-    `baton.yaml:8:35: ${LISTENER}.filter_chains[0].filters[0].typed_config.rds.route_config_name: xdstp names are not implemented`,
+    'a cluster with an xdstp name without the name of its endpoints',
+    `static_resources:
+  clusters:
+  - name: xdstp://a/envoy.config.cluster.v3.Cluster/b
+    type: EDS
+    eds_cluster_config: { eds_config: { path_config_source: { path: /tmp/a.yaml } } }
+`,
+    `baton.yaml:5:25: ${CLUSTER}.eds_cluster_config: a cluster with an xdstp name needs service_name, the name of its endpoints`,
   ],
   [
     'a file with two kinds of watching',

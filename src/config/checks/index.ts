@@ -14,7 +14,7 @@ import { checkListeners } from './listeners/listeners.js';
 import { checkOverload } from './overload.js';
 import { checkRuntime } from './runtime.js';
 import { checkScripts } from './scripts.js';
-import { checkConfigSources, checkServerStreams, reachOf } from './services/config-sources.js';
+import { checkCollections, checkConfigSources, checkServerStreams, reachOf } from './services/config-sources.js';
 import { checkStatsSinks } from './services/stats-sinks.js';
 import { checkWatchdogs } from './watchdogs.js';
 
@@ -48,6 +48,7 @@ export function checkBootstrap(
   checkScripts(bootstrap, problems);
   const reach = reachOf(bootstrap, context.http2Clusters);
   checkServerStreams(bootstrap, reach, problems);
+  checkCollections(bootstrap, reach, problems);
   checkConfigSources(schema, 'envoy.config.bootstrap.v3.Bootstrap', bootstrap, reach, problems);
   checkDnsCaches(bootstrap, schema, problems);
   const address = bootstrap.admin?.address?.socket_address;

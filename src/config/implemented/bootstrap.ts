@@ -1,6 +1,7 @@
 // Implemented fields of the bootstrap itself.
 
 import { RESOLVER, RESOLVERS } from './common.js';
+import { NO_AUTHORITIES } from './config-source.js';
 import { accepted, type ImplementedTable, notImplemented, obeyed, onlyExtension, onlyFalse, refused } from './table.js';
 
 /** Fields of the node that a dumped bootstrap has. */
@@ -35,13 +36,13 @@ export const BOOTSTRAP: ImplementedTable = {
     tracing: true,
     dns_resolution_config: refused(RESOLVER),
     typed_dns_resolver_config: onlyExtension(RESOLVERS, RESOLVER),
+    node_context_params: true,
+    config_sources: refused(NO_AUTHORITIES),
+    default_config_source: refused(NO_AUTHORITIES),
     ...notImplemented(
-      'node_context_params',
       'header_prefix',
       'use_tcp_for_dns_lookups',
       'fatal_actions',
-      'config_sources',
-      'default_config_source',
       'default_socket_interface',
       'certificate_provider_instances',
       'inline_headers',

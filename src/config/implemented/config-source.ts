@@ -2,16 +2,18 @@
 
 import { accepted, byValue, type ImplementedTable, notImplemented, obeyed, refused } from './table.js';
 
-/** For fields with xdstp:// names of collections, and their authorities. */
-export const NO_LOCATORS = 'xdstp names are not implemented';
+/** For fields that name a collection whose members are requested one by one. */
+export const NO_LOCATORS = 'name the source of single resources instead of a collection';
+/** For sources that authorities of names determine. */
+export const NO_AUTHORITIES = 'the authorities of xdstp names determine no source: name the source next to each name';
 
 export const CONFIG_SOURCE: ImplementedTable = {
   'envoy.config.bootstrap.v3.Bootstrap.DynamicResources': {
     lds_config: true,
     cds_config: true,
     ads_config: true,
-    lds_resources_locator: refused(NO_LOCATORS),
-    cds_resources_locator: refused(NO_LOCATORS),
+    lds_resources_locator: true,
+    cds_resources_locator: true,
   },
   'envoy.config.core.v3.ConfigSource': {
     path: true,
@@ -21,7 +23,7 @@ export const CONFIG_SOURCE: ImplementedTable = {
     self: refused("Envoy has no such source either: name the source, such as 'ads: {}'"),
     initial_fetch_timeout: true,
     resource_api_version: accepted('resources are always those of V3'),
-    authorities: refused(NO_LOCATORS),
+    authorities: refused(NO_AUTHORITIES),
   },
   'envoy.config.core.v3.PathConfigSource': {
     path: true,

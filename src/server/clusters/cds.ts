@@ -47,15 +47,15 @@ export class ClusterDiscovery implements Watcher<Cluster> {
     clusters.onWarming = (isWarming) => this.#gate.set(!isWarming);
   }
 
-  /** Starts the subscription. `init` waits for the first update and its clusters, or for the fetch timeout. */
-  start(source: ConfigSource, sources: ConfigSources, init: InitManager): void {
+  /** Starts the subscription to all clusters, or to a collection of that name. `init` waits for the first update and its clusters, or for the fetch timeout. */
+  start(source: ConfigSource, sources: ConfigSources, init: InitManager, collection?: string): void {
     this.#clusters.useInit(init);
     this.#target = init.add('CDS', isFileSource(source));
     this.#reloads = this.#store.scope(this.#store.addScope(STAT_PREFIX, ReloadStats));
     sources.subscribe<Cluster>({
       source,
       type: 'cluster',
-      names: '*',
+      names: collection === undefined ? '*' : new Set([collection]),
       statPrefix: STAT_PREFIX,
       watcher: this,
       gate: this.#gate,

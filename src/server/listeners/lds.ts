@@ -45,13 +45,13 @@ export class ListenerDiscovery implements Watcher<Listener> {
     listeners.onFailure = (spec, error, isStart) => this.#failed(spec, error, isStart);
   }
 
-  /** Subscribes. `init` waits for the first update. */
-  start(init: InitManager): void {
+  /** Subscribes to all listeners, or to a collection of that name. `init` waits for the first update. */
+  start(init: InitManager, collection?: string): void {
     this.#target = init.add('LDS', isFileSource(this.#source));
     this.#sources.subscribe<Listener>({
       source: this.#source,
       type: 'listener',
-      names: '*',
+      names: collection === undefined ? '*' : new Set([collection]),
       statPrefix: 'listener_manager.lds.',
       watcher: this,
     });

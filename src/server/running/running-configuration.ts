@@ -14,6 +14,7 @@ import { RuntimeStats } from '../../stats/layouts/runtime.js';
 import { MISSING_CLUSTERS_PORT } from '../../worker/clusters/awaited-clusters.js';
 import { SECRETS_PORT } from '../../worker/messages/published-secrets.js';
 import { ON_DEMAND_PORT } from '../../worker/routes/awaited-hosts.js';
+import { collectionName } from '../../xds/collection-name.js';
 import { ServerConfigSources } from '../../xds/config-sources.js';
 import type { DynamicOptions } from '../../xds/reading/settings.js';
 import { ClusterDiscovery } from '../clusters/cds.js';
@@ -83,6 +84,7 @@ export class RunningConfiguration {
   readonly listenerDiscovery: ListenerDiscovery | undefined;
   readonly #primary: Primary;
   readonly #sources: ServerConfigSources;
+  readonly #node: Node;
   /** The start's bootstrap with the changes of later reloads. */
   #bootstrap: Bootstrap;
   readonly #rtds = new RtdsLayers();
@@ -103,6 +105,7 @@ export class RunningConfiguration {
     const { extensions, ports, scopes, shim, store } = primary;
     this.#primary = primary;
     this.#bootstrap = bootstrap;
+    this.#node = node;
     this.runtimePublication = new RuntimePublication(primary.workers);
     this.runtime = this.#createRuntime(bootstrap);
     const { runtime } = this.runtime;
@@ -160,8 +163,10 @@ export class RunningConfiguration {
   get steps(): ConfigurationSteps {
     const { layered_runtime: runtime, static_resources: resources, dynamic_resources } = this.#bootstrap;
     const { clusters = [], listeners = [] } = resources ?? {};
-    const { cds_config: cds } = dynamic_resources ?? {};
+    const { cds_config: cds, cds_resources_locator, lds_resources_locator } = dynamic_resources ?? {};
     const { listenerDiscovery } = this;
+    const collection = (locator: string | undefined) =>
+      locator ? collectionName(locator, this.#bootstrap, this.#node) : undefined;
     return {
       startPrimaryClusters: (init) => {
         this.upstream.openLog();
@@ -169,14 +174,16 @@ export class RunningConfiguration {
       },
       startRuntimeLayers: (init) => this.#rtds.start(runtime?.layers ?? [], this.runtime, this.#sources, init),
       startSecondaryClusters: (init) => this.clusters.loadSecondary(clusters, init),
-      startClusterDiscovery: cds && ((init) => this.clusterDiscovery.start(cds, this.#sources, init)),
+      startClusterDiscovery:
+        cds && ((init) => this.clusterDiscovery.start(cds, this.#sources, init, collection(cds_resources_locator))),
       clustersInitialized: () => {
         this.clusters.initialized();
         this.#loadReporter?.start();
         this.#healthDelegate?.start();
       },
       startListeners: (init) => this.listeners.open(listeners, init),
-      startListenerDiscovery: listenerDiscovery && ((init) => listenerDiscovery.start(init)),
+      startListenerDiscovery:
+        listenerDiscovery && ((init) => listenerDiscovery.start(init, collection(lds_resources_locator))),
     };
   }
 

@@ -1,6 +1,7 @@
 // The resources of one type that are known on a stream, in use or refused. A server does not repeat resources, so later
 // subscriptions get them from here, and a new stream begins with the versions in use.
 
+import { canonicalXdstp, collectionOf, isXdstp } from '../../config/fields/xdstp-name.js';
 import type { Resource, ResourceType } from '../resource.js';
 
 /** Each name is in use, refused, both (an older version is in use), or unknown. */
@@ -62,8 +63,14 @@ export class KnownResources {
 
   /** Returns the resources in use that have one of these names. */
   named(names: ReadonlySet<string>): Resource[] {
-    if (!this.#haveAliases) return [...names].flatMap((name) => this.#inUse.get(name) ?? []);
+    if (!this.#haveAliases) return [...names].flatMap((name) => this.#inUse.get(name) ?? this.#collected(name));
     return [...this.inUse].filter(({ name, aliases }) => [name, ...aliases].some((each) => names.has(each)));
+  }
+
+  /** Returns the resources in use of a collection. */
+  #collected(collection: string): Resource[] {
+    if (!isXdstp(collection)) return [];
+    return [...this.inUse].filter(({ name }) => collectionOf(name) === canonicalXdstp(collection));
   }
 
   /** Yields refused names without a version in use: the versions that are sent to a server do not include them. */

@@ -1,5 +1,6 @@
 // The watches of one resource type on a stream, indexed by name and wildcard. The index is that of the last index().
 
+import { canonicalXdstp, collectionOf, isXdstp } from '../../config/fields/xdstp-name.js';
 import type { Resource } from '../resource.js';
 import { includesAll, type ResourceNames } from '../subscription.js';
 import type { ResourceChanges, SubscribedNames } from './protocols/protocol.js';
@@ -54,7 +55,7 @@ export class Watches {
     for (const watch of this.#all) {
       if (includesAll(watch.names)) this.#wildcards.push(watch);
       if (watch.names === '*') continue;
-      for (const name of watch.names) if (name !== '*') this.#note(name, watch);
+      for (const name of watch.names) if (name !== '*') this.#note(isXdstp(name) ? canonicalXdstp(name) : name, watch);
     }
     return true;
   }
@@ -66,7 +67,7 @@ export class Watches {
 
   /** Returns whether a watch names it by name or alias. */
   isSubscribedByName({ name, aliases }: Pick<Resource, 'name' | 'aliases'>): boolean {
-    return this.#byName.has(name) || aliases.some((alias) => this.#byName.has(alias));
+    return this.#named(name).length > 0 || aliases.some((alias) => this.#byName.has(alias));
   }
 
   /**
@@ -95,7 +96,14 @@ export class Watches {
   }
 
   #named(name: string): readonly Watch[] {
-    return this.#byName.get(name) ?? NO_WATCHES;
+    const watches = this.#byName.get(name);
+    return watches === undefined && isXdstp(name) ? this.#ofXdstp(name) : (watches ?? NO_WATCHES);
+  }
+
+  /** Returns the watches of a name, or those of the collection that contains it. */
+  #ofXdstp(name: string): readonly Watch[] {
+    const own = this.#byName.get(canonicalXdstp(name));
+    return own ?? this.#byName.get(collectionOf(name) ?? name) ?? NO_WATCHES;
   }
 
   #note(name: string, watch: Watch): void {

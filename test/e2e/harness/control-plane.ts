@@ -439,7 +439,8 @@ class Stream {
     const fresh = wanted.filter((each) => asked.sent.get(each.name) !== each.version);
     const known = new Set([...kept.values()].flatMap(({ name, aliases = [] }) => [name, ...aliases]));
     const gone = [...asked.sent.keys()].filter((name) => !kept.has(name));
-    const missing = names.filter((name) => name !== '*' && !known.has(name) && !gone.includes(name));
+    const isMissing = (name: string) => !name.includes('*') && !known.has(name) && !gone.includes(name);
+    const missing = names.filter(isMissing);
     for (const { name, version } of fresh) asked.sent.set(name, version);
     for (const name of gone) asked.sent.delete(name);
     if (fresh.length + gone.length + missing.length === 0 && !(isFirst && asked.isWildcard)) return;
@@ -468,7 +469,14 @@ class Stream {
 }
 
 function isWanted({ names, isWildcard }: Asked, { name, aliases = [] }: Kept): boolean {
-  return isWildcard || names.has(name) || aliases.some((alias) => names.has(alias));
+  if (isWildcard || names.has(name)) return true;
+  return aliases.some((alias) => names.has(alias)) || (name.startsWith('xdstp:') && names.has(collectionOf(name)));
+}
+
+/** Returns the name of the glob collection that contains a resource. */
+function collectionOf(name: string): string {
+  const [path, query] = name.split('?');
+  return `${path!.slice(0, path!.lastIndexOf('/'))}/*${query === undefined ? '' : `?${query}`}`;
 }
 
 function anyOf({ typeUrl, value }: Kept) {

@@ -1,6 +1,7 @@
 // EDS clusters: required fields, and fields that have an effect only in them or only in other clusters.
 
 import { discoveryType } from '../../fields/discovery.js';
+import { isXdstp } from '../../fields/xdstp-name.js';
 import type { Cluster } from '../../generated/api.js';
 import type { Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
@@ -24,6 +25,10 @@ export function checkEds(cluster: Cluster, path: Path, problems: Problems): void
   if (assignment) {
     const what = 'a cluster of type EDS gets its endpoints from eds_cluster_config; it has no load_assignment';
     problems.error([...path, 'load_assignment'], what, 'key');
+  }
+  if (isXdstp(cluster.name ?? '') && !eds?.service_name) {
+    const what = 'a cluster with an xdstp name needs service_name, the name of its endpoints';
+    problems.error([...path, 'eds_cluster_config'], what);
   }
   if (cluster.wait_for_warm_on_init !== undefined) {
     const what = 'it has an effect on clusters of type STRICT_DNS and LOGICAL_DNS only';

@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs';
 import { fileOfSource } from '../../fields/file-of-source.js';
 import { permitsInternalListeners } from '../../fields/internal-listener.js';
+import { isGlob, parseXdstp } from '../../fields/xdstp-name.js';
 import type { ApiConfigSource, Bootstrap, Cluster, ConfigSource } from '../../generated/api.js';
 import type { Message } from '../../schema/decode.js';
 import { MessageFinder } from '../../schema/find-messages.js';
@@ -47,7 +48,6 @@ export function checkConfigSources(
 ): void {
   finderOf(schema).find(name, message as Message, (found, path) => {
     const source = found as ConfigSource;
-    checkName(message, path, problems);
     if (source.ads !== undefined && !reach.hasAds && !problems.has([...path, 'ads'])) {
       problems.error([...path, 'ads'], 'it needs dynamic_resources.ads_config, which is not set');
     }
@@ -96,35 +96,27 @@ export function checkServerStreams(bootstrap: Bootstrap, reach: Reach, problems:
   if (bootstrap.hds_config !== undefined) checkApi(bootstrap.hds_config, ['hds_config'], reach, problems);
 }
 
-/** Reports xdstp names: their authority would determine the source, instead of the source next to the name. */
-function checkName(message: unknown, source: Path, problems: Problems): void {
-  for (const [place, field] of NAME_FIELDS) {
-    if (!place.every((part, index) => source.at(index - place.length) === part)) continue;
-    const path = [...source.slice(0, -place.length), ...field];
-    let name = message;
-    for (const part of path) name = (name as { readonly [part: string]: unknown } | undefined)?.[part];
-    if (typeof name !== 'string' || !name.startsWith('xdstp:') || problems.has(path)) continue;
-    problems.error(path, 'xdstp names are not implemented');
-  }
+/** Reports locators of collections that are not implemented, or that are not those of listeners or clusters. */
+export function checkCollections(
+  { dynamic_resources: dynamic = {} }: Bootstrap,
+  reach: Reach,
+  problems: Problems,
+): void {
+  const check = (field: 'lds' | 'cds', type: string) => {
+    const locator = dynamic[`${field}_resources_locator`];
+    const source = dynamic[`${field}_config`];
+    const path = ['dynamic_resources', `${field}_resources_locator`];
+    if (!locator || problems.has(path)) return;
+    const name = parseXdstp(locator);
+    if (name === undefined) return problems.error(path, 'it must be an xdstp name without directives');
+    if (name.type !== type) return problems.error(path, `xdstp:// type does not match ${type} in ${locator}`);
+    if (!isGlob(name)) return problems.error(path, "only glob collections are implemented, whose names end with '/*'");
+    if (source === undefined) problems.error(path, `it needs ${field}_config: where the collection comes from`);
+    else checkIsDelta('collections', source, ['dynamic_resources', `${field}_config`], reach, problems);
+  };
+  check('lds', 'envoy.config.listener.v3.Listener');
+  check('cds', 'envoy.config.cluster.v3.Cluster');
 }
-
-/** Paths of sources, each with the path of the resource name that belongs to it, in the same message. */
-const NAME_FIELDS: readonly (readonly [source: Path, name: Path])[] = [
-  [
-    ['eds_cluster_config', 'eds_config'],
-    ['eds_cluster_config', 'service_name'],
-  ],
-  [
-    ['rds', 'config_source'],
-    ['rds', 'route_config_name'],
-  ],
-  [
-    ['rtds_layer', 'rtds_config'],
-    ['rtds_layer', 'name'],
-  ],
-  [['config_discovery', 'config_source'], ['name']],
-  [['sds_config'], ['name']],
-];
 
 function checkWatch({ path_config_source: file }: ConfigSource, path: Path, problems: Problems): void {
   if (file?.poll_interval === undefined || file.watched_directory === undefined) return;
