@@ -65,6 +65,7 @@ import { networkLocalRateLimit } from './filters/network/local-ratelimit/index.j
 import { networkRateLimit } from './filters/network/ratelimit/index.js';
 import { networkRbac } from './filters/network/rbac/index.js';
 import { networkScript } from './filters/network/script/index.js';
+import { networkSetFilterState } from './filters/network/set-filter-state/index.js';
 import { sniCluster } from './filters/network/sni-cluster/index.js';
 import { sniDynamicForwardProxy } from './filters/network/sni-dynamic-forward-proxy/index.js';
 import { tcpProxy } from './filters/network/tcp-proxy/index.js';
@@ -163,6 +164,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   networkRateLimit,
   networkRbac,
   networkScript,
+  networkSetFilterState,
   sniCluster,
   sniDynamicForwardProxy,
   tcpProxy,

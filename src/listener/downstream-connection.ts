@@ -123,8 +123,8 @@ export class DownstreamConnection {
   requestedHost = '';
   /** What network filters have set; undefined: nothing. */
   dynamicMetadata: DynamicMetadata | undefined = undefined;
-  /** What the opener of a connection to an internal listener shares; undefined: nothing. */
-  readonly filterState: FilterState | undefined;
+  /** What network filters have set, or the opener of a connection to an internal listener shares; undefined: nothing. */
+  filterState: FilterState | undefined;
   /** The filter chain that it began with. */
   readonly chain: ConnectionChain;
   /** For the access log of the listener; undefined if it has none. The handler records here what it knows of the connection. */

@@ -2,6 +2,7 @@
 // them, which serves the connections that they pass.
 
 import type { DynamicMetadata } from '../access-log/stream/dynamic-metadata.js';
+import type { FilterState, FilterStateObject } from '../access-log/stream/filter-state.js';
 import type { ResponseFlag } from '../access-log/stream/response-flags.js';
 import type { DownstreamProperties } from '../access-log/stream/stream-info.js';
 import type { RouteConfiguration, Struct } from '../config/generated/api.js';
@@ -39,6 +40,8 @@ export interface NetworkFilter {
    * TerminalNetworkFilter.halfCloses.
    */
   onData(offset: number, length: number, isEnd: boolean): FilterStatus;
+  /** Called when the TLS handshake of the connection has succeeded, perhaps before onNewConnection(). */
+  onSecured?(): void;
   /** Called once when the connection has ended in any way. Cancels timers and calls. */
   onDestroy?(): void;
 }
@@ -69,6 +72,10 @@ export interface FilteredClient extends DownstreamProperties {
   addMetadata(namespace: string, value: Struct): void;
   /** What filters have set; undefined: nothing. */
   readonly dynamicMetadata: DynamicMetadata | undefined;
+  /** Sets an object of the connection's filter state, which its requests see too. */
+  setFilterState(key: string, object: FilterStateObject): void;
+  /** What filters have set; undefined: nothing. */
+  readonly filterState: FilterState | undefined;
   /** Sets %RESPONSE_CODE_DETAILS% of these entries. */
   setResponseCodeDetails(details: string): void;
   /** Sets %DOWNSTREAM_LOCAL_CLOSE_REASON% of these entries. */

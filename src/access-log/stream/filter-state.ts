@@ -41,9 +41,9 @@ export class FilterState {
     return all.size === 0 ? undefined : [...all];
   }
 
-  /** Sets an object. Returns false, with nothing changed, if there is a read-only one. */
+  /** Sets an object. Returns false, with nothing changed, if there is a read-only one, or as in Envoy one of the parent. */
   set(key: string, object: FilterStateObject): boolean {
-    if (this.get(key)?.isReadOnly === true) return false;
+    if (this.#objects.get(key)?.isReadOnly === true || this.#ofConnection?.get(key) !== undefined) return false;
     this.#objects.set(key, object);
     return true;
   }

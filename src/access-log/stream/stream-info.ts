@@ -45,7 +45,7 @@ export interface DownstreamProperties {
   readonly detected: DetectedProtocols | undefined;
   /** What network filters have set; undefined: nothing. */
   readonly dynamicMetadata?: DynamicMetadata | undefined;
-  /** What the opener of a connection to an internal listener shares; undefined: nothing. */
+  /** What network filters have set, or the opener of a connection to an internal listener shares; undefined: nothing. */
   readonly filterState?: FilterState | undefined;
 }
 
@@ -234,7 +234,7 @@ export class StreamInfo {
     return this.#dynamicMetadata;
   }
 
-  /** What filters have set, or the connection has; undefined: nothing. */
+  /** What filters have set, for this stream or for its connection; undefined: nothing. */
   get filterState(): FilterState | undefined {
     return this.#filterState ?? this.downstream?.filterState;
   }

@@ -260,6 +260,7 @@ export class FilterRun implements DownstreamHandler, ConnectionFilters, StageOwn
   onConnected(): void {}
 
   onSecured(): void {
+    for (const { filter } of this.#stages) filter?.onSecured?.();
     this.#handler?.onSecured?.();
   }
 

@@ -1,7 +1,7 @@
 // One network filter of one connection, and the bytes that it holds back from the next filters.
 
 import type { DynamicMetadata } from '../../access-log/stream/dynamic-metadata.js';
-import type { FilterState } from '../../access-log/stream/filter-state.js';
+import { FilterState, type FilterStateObject } from '../../access-log/stream/filter-state.js';
 import type { ResponseFlag } from '../../access-log/stream/response-flags.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { Struct } from '../../config/generated/api.js';
@@ -106,6 +106,16 @@ export class FilterStage implements FilteredClient {
 
   get dynamicMetadata(): DynamicMetadata | undefined {
     return this.run.connection.dynamicMetadata;
+  }
+
+  setFilterState(key: string, object: FilterStateObject): void {
+    const { connection } = this.run;
+    connection.filterState ??= new FilterState();
+    connection.filterState.set(key, object);
+  }
+
+  get filterState(): FilterState | undefined {
+    return this.run.connection.filterState;
   }
 
   setResponseCodeDetails(details: string): void {

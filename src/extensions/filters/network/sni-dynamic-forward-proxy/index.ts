@@ -31,6 +31,10 @@ export const sniDynamicForwardProxy: NetworkFilterExtension<SniDynamicForwardPro
   }),
 };
 
+/** Objects of the filter state that take precedence. */
+const DYNAMIC_HOST = 'envoy.upstream.dynamic_host';
+const DYNAMIC_PORT = 'envoy.upstream.dynamic_port';
+
 class SniDynamicForwardProxyFilter implements NetworkFilter {
   readonly #client: FilteredClient;
   readonly #port: number;
@@ -41,8 +45,10 @@ class SniDynamicForwardProxyFilter implements NetworkFilter {
   }
 
   onNewConnection(): FilterStatus {
-    const serverName = this.#client.detected?.serverName ?? '';
-    if (serverName !== '') this.#client.setRequestedHost(`${serverName}:${this.#port}`);
+    const { detected, filterState } = this.#client;
+    const host = filterState?.get(DYNAMIC_HOST)?.text || (detected?.serverName ?? '');
+    const port = Number(filterState?.get(DYNAMIC_PORT)?.text ?? 0);
+    if (host !== '') this.#client.setRequestedHost(`${host}:${port > 0 && port <= 65535 ? port : this.#port}`);
     return FilterStatus.Continue;
   }
 
