@@ -115,7 +115,7 @@ export { compileFullMatch } from '../common/text/regex.js';
 export { requestScheme } from '../http/headers/edge/request-scheme.js';
 export { grpcMessage, isGrpcRequest, isGrpcResponse } from '../http/headers/grpc-reply.js';
 export { BodyKind, type HeaderBlock, Method, methodOf } from '../http/headers/header-block.js';
-export { compileHeaderMutations, type HeaderMutations } from '../http/headers/header-mutations.js';
+export { compileHeaderMutations, type HeaderMutations, MUTATION_FIELDS } from '../http/headers/header-mutations.js';
 export { isServerError } from '../http/headers/status-class.js';
 export { ReplyFormat } from '../http/local-replies/reply-format.js';
 export { cookieAttributes } from '../http/routing/hashing/cookie-hash.js';

@@ -6,8 +6,6 @@ import { byValue, type ImplementedTable, notImplemented, obeyed, onlyExtension, 
 
 const CLOSED_IF_UNREADABLE = 'an invalid request closes its connection: leave it out';
 
-const NO_TRAILERS = 'trailers are passed on unchanged: leave it out';
-
 export const HTTP: ImplementedTable = {
   'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager': {
     codec_type: byValue({ AUTO: true, HTTP1: true, HTTP2: true, HTTP3: false }),
@@ -230,18 +228,29 @@ export const HTTP: ImplementedTable = {
   'envoy.extensions.filters.http.header_mutation.v3.Mutations': {
     request_mutations: true,
     response_mutations: true,
-    query_parameter_mutations: refused(
-      'regex_rewrite of a route changes the path without its query; a filter of your own can change the query',
-    ),
-    response_trailers_mutations: refused(NO_TRAILERS),
-    request_trailers_mutations: refused(NO_TRAILERS),
+    query_parameter_mutations: true,
+    response_trailers_mutations: true,
+    request_trailers_mutations: true,
     formatters: onlyExtension(FORMATTERS, ONLY_FORMATTERS),
   },
   'envoy.config.common.mutation_rules.v3.HeaderMutation': {
     remove: true,
     append: true,
-    remove_on_match: refused('name each header in remove'),
+    remove_on_match: true,
   },
+  'envoy.config.common.mutation_rules.v3.HeaderMutation.RemoveOnMatch': obeyed('key_matcher'),
+  'envoy.config.core.v3.KeyValueMutation': obeyed('append', 'remove'),
+  'envoy.config.core.v3.KeyValueAppend': {
+    record: true,
+    entry: refused('set record'),
+    action: byValue({
+      APPEND_IF_EXISTS_OR_ADD: true,
+      ADD_IF_ABSENT: true,
+      OVERWRITE_IF_EXISTS_OR_ADD: true,
+      OVERWRITE_IF_EXISTS: true,
+    }),
+  },
+  'envoy.config.core.v3.KeyValuePair': obeyed('key', 'value'),
   'envoy.extensions.filters.http.buffer.v3.Buffer': obeyed('max_request_bytes'),
   'envoy.extensions.filters.http.buffer.v3.BufferPerRoute': obeyed('disabled', 'buffer'),
 };

@@ -2,7 +2,7 @@
 
 import { BatonError } from '../../common/errors/errors.js';
 import type { HeaderMutation, HeaderMutationHeaderMutation, TypedExtensionConfig } from '../../config/generated/api.js';
-import { compileHeaderMutations, type HeaderMutations } from './header-mutations.js';
+import { compileHeaderMutations, type HeaderMutations, MUTATION_FIELDS } from './header-mutations.js';
 
 /**
  * Returns undefined without mutations.
@@ -19,13 +19,17 @@ export function earlyMutations(
   return compileHeaderMutations(changes);
 }
 
-function changeOf({ append, remove }: HeaderMutation, where: string): Parameters<typeof compileHeaderMutations>[0][0] {
+function changeOf(
+  { append, remove, remove_on_match: matching }: HeaderMutation,
+  where: string,
+): Parameters<typeof compileHeaderMutations>[0][0] {
   const name = remove ?? append?.header?.key ?? '';
   if (name.startsWith(':') || name.toLowerCase() === 'host')
     throw new BatonError('CONFIG_INVALID', `'${name}' cannot be changed this early`, { where });
   return {
     toRemove: remove === undefined ? undefined : [remove],
     toAdd: append === undefined ? undefined : [append],
-    where: (list) => `${where}.${list === 'to_add' ? 'append' : 'remove'}`,
+    toRemoveMatching: matching?.key_matcher,
+    where: (list) => `${where}.${MUTATION_FIELDS[list]}`,
   };
 }

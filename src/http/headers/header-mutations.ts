@@ -4,8 +4,9 @@
 import { compileFormat, type Format } from '../../access-log/formats/format.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import { BatonError, buildEach, Mistakes, messageOf } from '../../common/errors/errors.js';
-import { type HeaderKey, headerKey } from '../../common/text/header-names.js';
-import type { HeaderValueOption } from '../../config/generated/api.js';
+import { type HeaderKey, headerKey, knownHeader } from '../../common/text/header-names.js';
+import type { HeaderValueOption, StringMatcher } from '../../config/generated/api.js';
+import { compileStringMatcher, type StringRule } from '../routing/matching/string-rule.js';
 import { checkFieldName, checkRemovable } from './field-name.js';
 import type { HeaderBlock } from './header-block.js';
 import { HeaderLine } from './header-line.js';
@@ -14,8 +15,10 @@ import { HeaderLine } from './header-line.js';
 export interface HeaderChanges {
   readonly toRemove: readonly string[] | undefined;
   readonly toAdd: readonly HeaderValueOption[] | undefined;
+  /** Fields whose names match are removed too, except the host of a request. */
+  readonly toRemoveMatching?: StringMatcher | undefined;
   /** Returns the path of an element in the configuration, for error messages: `virtual_hosts[0].request_headers_to_add[1]`. */
-  where(list: 'to_add' | 'to_remove', index: number): string;
+  where(list: 'to_add' | 'to_remove' | 'to_remove_matching', index: number): string;
   /** Values are literal: '%' does not begin an operator. */
   readonly isLiteral?: boolean;
 }
@@ -32,6 +35,13 @@ interface Change {
   readonly needsRequestHeaders: boolean;
   apply(headers: HeaderBlock, info: StreamInfo | undefined): void;
 }
+
+/** The lists of HeaderChanges as fields of envoy.config.common.mutation_rules.v3.HeaderMutation. */
+export const MUTATION_FIELDS = {
+  to_add: 'append',
+  to_remove: 'remove',
+  to_remove_matching: 'remove_on_match.key_matcher',
+} as const;
 
 /** Changes to a head, in order. */
 export class HeaderMutations {
@@ -67,13 +77,17 @@ export function compileHeaderMutations(places: readonly HeaderChanges[]): Header
 }
 
 function changesOf(changes: HeaderChanges): Change[] {
-  const { toRemove = [], toAdd = [], isLiteral = false } = changes;
+  const { toRemove = [], toAdd = [], toRemoveMatching: matcher, isLiteral = false } = changes;
   const removals = buildEach(toRemove, (name, index) => removal(name, changes.where('to_remove', index)));
   const additions = buildEach(toAdd, (option, index) => addition(option, changes.where('to_add', index), isLiteral));
   // As in Envoy, overwrites go first, so that they do not discard values that the same list appends.
   const ordered = [...additions.filter((each) => each.overwrites), ...additions.filter((each) => !each.overwrites)];
   const looksAtHead = ordered.length > 1 && ordered.some((each) => each.looksAtHead);
-  return [...removals, ...(looksAtHead ? [new IndependentAdditions(ordered)] : ordered)];
+  const matching =
+    matcher === undefined
+      ? []
+      : [new MatchingRemoval(compileStringMatcher(matcher, changes.where('to_remove_matching', 0)))];
+  return [...removals, ...matching, ...(looksAtHead ? [new IndependentAdditions(ordered)] : ordered)];
 }
 
 class Removal implements Change {
@@ -87,6 +101,33 @@ class Removal implements Change {
   apply(headers: HeaderBlock): void {
     headers.remove(this.#key);
   }
+}
+
+/** Removes the fields whose names match. Rules see names in lower case. */
+class MatchingRemoval implements Change {
+  readonly needsRequestHeaders = false;
+  readonly #rule: StringRule;
+
+  constructor(rule: StringRule) {
+    this.#rule = rule;
+  }
+
+  apply(headers: HeaderBlock): void {
+    const { memory } = headers;
+    for (let index = 0; index < headers.size; index++) {
+      if (headers.isRemoved(index) || headers.id(index) === HOST) continue;
+      const start = headers.nameStart(index);
+      const length = headers.nameEnd(index) - start;
+      const at = memory.scratch(length);
+      const { bytes } = memory;
+      for (let i = 0; i < length; i++) bytes[at + i] = lowerCase(bytes[start + i]!);
+      if (this.#rule.matches(memory, at, at + length)) headers.removeAt(index);
+    }
+  }
+}
+
+function lowerCase(byte: number): number {
+  return byte >= 65 && byte <= 90 ? byte + 32 : byte;
 }
 
 class Addition implements Change {
@@ -172,6 +213,8 @@ class IndependentAdditions implements Change {
     }
   }
 }
+
+const HOST = knownHeader('host');
 
 /** Bytes that would end the field. */
 const BREAKS_LINE = /[\0\r\n]/;

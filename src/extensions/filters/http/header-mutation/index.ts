@@ -1,4 +1,5 @@
-// envoy.filters.http.header_mutation: adds, changes and removes fields of requests and responses.
+// envoy.filters.http.header_mutation: adds, changes and removes fields and trailers of requests and responses, and query
+// parameters of requests.
 
 import type {
   HeaderMutationFilter as FilterConfig,
@@ -14,10 +15,12 @@ import {
   type HttpFilter,
   type HttpFilterExtension,
   type HttpFilterFactory,
+  MUTATION_FIELDS,
   NoRoomError,
   reportMistakes,
   type StreamControl,
 } from '../../../sdk.js';
+import { compileQueryMutations, type QueryMutations } from './query-mutations.js';
 
 export const headerMutation: HttpFilterExtension<FilterConfig> = {
   category: 'envoy.filters.http',
@@ -49,7 +52,12 @@ export const headerMutation: HttpFilterExtension<FilterConfig> = {
 /** The compiled mutations of the filter or of one route level. */
 interface Mutations {
   readonly request: HeaderMutations | undefined;
+  readonly query: QueryMutations | undefined;
+  readonly requestTrailers: HeaderMutations | undefined;
   readonly response: HeaderMutations | undefined;
+  readonly responseTrailers: HeaderMutations | undefined;
+  /** The request head must be kept for later mutations. */
+  readonly needsRequestHeaders: boolean;
 }
 
 class HeaderMutationFilter implements HttpFilter {
@@ -64,12 +72,13 @@ class HeaderMutationFilter implements HttpFilter {
 
   decodeHeaders(headers: HeaderBlock): HeadersStatus {
     let isNeeded = false;
-    for (const { request, response } of this.#levels) {
+    for (const { needsRequestHeaders, query, request } of this.#levels) {
       request?.apply(headers, this.#stream.info);
-      isNeeded ||= response?.needsRequestHeaders === true;
+      query?.apply(headers, this.#stream.info);
+      isNeeded ||= needsRequestHeaders;
     }
     if (isNeeded && !headers.retain()) {
-      throw new NoRoomError('no room in the arena for a request head that response mutations need');
+      throw new NoRoomError('no room in the arena for a request head that later mutations need');
     }
     return HeadersStatus.Continue;
   }
@@ -78,22 +87,50 @@ class HeaderMutationFilter implements HttpFilter {
     for (const { response } of this.#levels) response?.applyToResponse(headers, this.#stream.info);
     return HeadersStatus.Continue;
   }
+
+  decodeTrailers(trailers: HeaderBlock): HeadersStatus {
+    for (const { requestTrailers } of this.#levels) requestTrailers?.apply(trailers, this.#stream.info);
+    return HeadersStatus.Continue;
+  }
+
+  encodeTrailers(trailers: HeaderBlock): HeadersStatus {
+    const { info } = this.#stream;
+    for (const { responseTrailers } of this.#levels) {
+      if (responseTrailers === undefined) continue;
+      info.responseTrailers = trailers;
+      responseTrailers.apply(trailers, info);
+    }
+    return HeadersStatus.Continue;
+  }
 }
 
 function compile(config: MutationsConfig | undefined, where: string): Mutations {
+  const listOf = (field: keyof MutationsConfig & `${string}_mutations`) =>
+    compileList(config?.[field] as readonly HeaderMutation[] | undefined, `${where}.${field}`);
+  const later = [
+    listOf('request_trailers_mutations'),
+    listOf('response_mutations'),
+    listOf('response_trailers_mutations'),
+  ] as const;
+  const [requestTrailers, response, responseTrailers] = later;
   return {
-    request: compileList(config?.request_mutations, `${where}.request_mutations`),
-    response: compileList(config?.response_mutations, `${where}.response_mutations`),
+    request: listOf('request_mutations'),
+    query: compileQueryMutations(config?.query_parameter_mutations, `${where}.query_parameter_mutations`),
+    requestTrailers,
+    response,
+    responseTrailers,
+    needsRequestHeaders: later.some((mutations) => mutations?.needsRequestHeaders === true),
   };
 }
 
 /** Compiles mutations as separate steps, so that they are applied in the configured order. */
 function compileList(mutations: readonly HeaderMutation[] | undefined, where: string): HeaderMutations | undefined {
   return compileHeaderMutations(
-    (mutations ?? []).map(({ remove, append }, index) => ({
+    (mutations ?? []).map(({ remove, append, remove_on_match: matching }, index) => ({
       toRemove: remove === undefined ? undefined : [remove],
       toAdd: append === undefined ? undefined : [append],
-      where: (list) => `${where}[${index}].${list === 'to_add' ? 'append' : 'remove'}`,
+      toRemoveMatching: matching?.key_matcher,
+      where: (list) => `${where}[${index}].${MUTATION_FIELDS[list]}`,
     })),
   );
 }
