@@ -37,6 +37,9 @@ const mutationOfRoute = (mutations: Config): Config => ({
   mutations,
 });
 
+/** The older form of a record. */
+const OLD_APPEND = { append: { entry: { key: 'a', value: 'Yg==' } } };
+
 /** Each kind of resource: a valid one with `more` in it. */
 const make = {
   listener: (more: Config = {}, manager: Config = {}) => ({
@@ -155,9 +158,9 @@ const REFUSED: readonly (readonly [what: string, type: keyof typeof make, resour
     'route',
     make.route(
       {},
-      { typed_per_filter_config: { marker: mutationOfRoute({ query_parameter_mutations: [{ remove: 'a' }] }) } },
+      { typed_per_filter_config: { marker: mutationOfRoute({ query_parameter_mutations: [OLD_APPEND] }) } },
     ),
-    field('query_parameter_mutations', 'envoy.extensions.filters.http.header_mutation.v3.Mutations'),
+    field('entry', 'envoy.config.core.v3.KeyValueAppend'),
   ],
   [
     'of a wrapped filter configuration',
@@ -168,18 +171,18 @@ const REFUSED: readonly (readonly [what: string, type: keyof typeof make, resour
         typed_per_filter_config: {
           marker: {
             '@type': 'type.googleapis.com/envoy.config.route.v3.FilterConfig',
-            config: mutationOfRoute({ request_trailers_mutations: [{ remove: 'a' }] }),
+            config: mutationOfRoute({ query_parameter_mutations: [OLD_APPEND] }),
           },
         },
       },
     ),
-    field('request_trailers_mutations', 'envoy.extensions.filters.http.header_mutation.v3.Mutations'),
+    field('entry', 'envoy.config.core.v3.KeyValueAppend'),
   ],
   [
     'of a list element in a discovered filter',
     'extension-config',
-    make['extension-config']([{ remove_on_match: { key_matcher: { exact: 'a' } } }]),
-    field('remove_on_match', 'envoy.config.common.mutation_rules.v3.HeaderMutation'),
+    make['extension-config']([{ remove_on_match: { key_matcher: { custom: { name: 'a' } } } }]),
+    field('custom', 'envoy.type.matcher.v3.StringMatcher'),
   ],
 ];
 

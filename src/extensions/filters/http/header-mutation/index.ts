@@ -104,18 +104,15 @@ class HeaderMutationFilter implements HttpFilter {
   }
 }
 
-function compile(config: MutationsConfig | undefined, where: string): Mutations {
-  const listOf = (field: keyof MutationsConfig & `${string}_mutations`) =>
-    compileList(config?.[field] as readonly HeaderMutation[] | undefined, `${where}.${field}`);
-  const later = [
-    listOf('request_trailers_mutations'),
-    listOf('response_mutations'),
-    listOf('response_trailers_mutations'),
-  ] as const;
-  const [requestTrailers, response, responseTrailers] = later;
+function compile(mutations: MutationsConfig | undefined, where: string): Mutations {
+  const config = mutations ?? {};
+  const requestTrailers = compileList(config.request_trailers_mutations, `${where}.request_trailers_mutations`);
+  const response = compileList(config.response_mutations, `${where}.response_mutations`);
+  const responseTrailers = compileList(config.response_trailers_mutations, `${where}.response_trailers_mutations`);
+  const later = [requestTrailers, response, responseTrailers];
   return {
-    request: listOf('request_mutations'),
-    query: compileQueryMutations(config?.query_parameter_mutations, `${where}.query_parameter_mutations`),
+    request: compileList(config.request_mutations, `${where}.request_mutations`),
+    query: compileQueryMutations(config.query_parameter_mutations, `${where}.query_parameter_mutations`),
     requestTrailers,
     response,
     responseTrailers,
