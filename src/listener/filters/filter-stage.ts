@@ -100,10 +100,6 @@ export class FilterStage implements FilteredClient {
     info?.shareDynamicMetadata(metadata);
   }
 
-  get filterState(): FilterState | undefined {
-    return this.run.connection.filterState;
-  }
-
   get dynamicMetadata(): DynamicMetadata | undefined {
     return this.run.connection.dynamicMetadata;
   }
