@@ -89,6 +89,7 @@ import { datadogTracer } from './tracers/datadog/index.js';
 import { openTelemetryParts, openTelemetryTracer } from './tracers/open-telemetry/index.js';
 import { skyWalkingTracer } from './tracers/skywalking/index.js';
 import { zipkinTracer } from './tracers/zipkin/index.js';
+import { http11Proxy } from './transport-sockets/http-11-proxy/index.js';
 import { internalUpstream } from './transport-sockets/internal-upstream/index.js';
 import { upstreamProxyProtocol } from './transport-sockets/proxy-protocol/index.js';
 import { downstreamTls, upstreamTls } from './transport-sockets/tls/index.js';
@@ -192,5 +193,6 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   upstreamTls,
   internalUpstream,
   upstreamProxyProtocol,
+  http11Proxy,
   ...NAMED,
 ];

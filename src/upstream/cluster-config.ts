@@ -116,6 +116,8 @@ export interface ClusterTransport {
   readonly passthrough: PassthroughSpec | undefined;
   readonly tls: ClusterTls | undefined;
   readonly proxyHeader: ProxyHeaderSpec | undefined;
+  /** They go through HTTP proxies, by default through the one with this address ('': through none). Undefined: they do not. */
+  readonly proxies: { readonly defaultAddress: string } | undefined;
 }
 
 /** The workers' part of a cluster's configuration; plain data. */

@@ -3,6 +3,7 @@
 import {
   accepted,
   byValue,
+  dataOf,
   everyValue,
   type ImplementedTable,
   notImplemented,
@@ -63,7 +64,7 @@ export const COMMON: ImplementedTable = {
   'envoy.config.core.v3.Locality': obeyed('region', 'zone', 'sub_zone'),
   'envoy.config.core.v3.Metadata': {
     filter_metadata: true,
-    ...notImplemented('typed_filter_metadata'),
+    typed_filter_metadata: dataOf('envoy.config.core.v3.Address'),
   },
   'envoy.config.core.v3.DataSource': {
     filename: true,

@@ -22,7 +22,8 @@ export function refusalOf(row: AnyRow | undefined, value: unknown, catalog: Exte
     return isOther ? { what: 'field', reason: row.otherwise } : undefined;
   }
   if ('data' in row) {
-    const isKnown = row.data.includes(messageNameOf(String((value as Message)['@type'])));
+    const messages = '@type' in (value as Message) ? [value] : Object.values(value as Message);
+    const isKnown = messages.every((each) => row.data.includes(messageNameOf(String((each as Message)?.['@type']))));
     return isKnown ? undefined : { what: 'field', reason: `it must be ${alternatives(row.data)}` };
   }
   if ('onlyEmpty' in row) {

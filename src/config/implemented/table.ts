@@ -14,7 +14,7 @@ import type { Messages } from '../generated/api.js';
  * - onlyExtension(name, otherwise): implemented for that extension; other extensions are refused, with an alternative
  * - onlyFalse(otherwise): implemented for false, the default; true is refused, with an alternative
  * - onlyEmpty(otherwise): implemented for a message without fields; others are refused, with an alternative
- * - dataOf(...names), for a google.protobuf.Any: implemented for messages that are data, not the configuration of an extension
+ * - dataOf(...names), for a google.protobuf.Any, or a map of them: implemented for messages that are data, not the configuration of an extension
  * - refused(reason): refused, with the reason
  * - accepted(note): accepted because it cannot change behaviour; the note says why
  */

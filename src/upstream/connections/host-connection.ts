@@ -19,6 +19,7 @@ import type { Host } from '../hosts/host.js';
 import { connectFailureText, PoolFailure } from '../pool-failure.js';
 import type { UpstreamThread } from '../upstream-thread.js';
 import { type ConnectOptions, NO_CONNECT_OPTIONS } from './connect-options.js';
+import { Answer, ConnectAnswer, type ConnectProxy } from './connect-proxy.js';
 import type { HostTransport } from './host-transport.js';
 
 const logger = getLogger('upstream');
@@ -77,6 +78,11 @@ export abstract class HostConnection implements ConnectionHandler {
   security: ConnectionSecurity | undefined = undefined;
   /** Undefined without TLS. */
   #handshake: TlsHandshake | undefined;
+  /** The address of the HTTP proxy that it goes through; '': none. */
+  readonly proxyText: string;
+  readonly #proxy: ConnectProxy | undefined;
+  /** The proxy's answer to CONNECT, as far as it has arrived; undefined: none is awaited. */
+  #answer: ConnectAnswer | undefined;
   /** What the connection begins with once it is connected; undefined: nothing, or it has begun. */
   #opening: { readonly transport: HostTransport; readonly options: ConnectOptions } | undefined;
 
@@ -95,6 +101,8 @@ export abstract class HostConnection implements ConnectionHandler {
     this.stats = stats;
     this.timer = new Timer<HostConnection>(this, onTimer);
     this.startMs = takenOver?.startMs ?? thread.clock.monotonicMs;
+    this.#proxy = takenOver === undefined ? cluster.transportOf(host)?.proxyOf(host) : undefined;
+    this.proxyText = this.#proxy?.text ?? '';
     this.id = takenOver?.id ?? this.#connect(options);
     if (takenOver === undefined) this.#prepare(options);
     stats.increment(ClusterStats.at.upstream_cx_active);
@@ -207,7 +215,7 @@ export abstract class HostConnection implements ConnectionHandler {
 
   onConnected(): void {
     if (this.#opening !== undefined) this.#open(this.#opening);
-    if (this.#handshake === undefined) this.#ready();
+    if (this.#handshake === undefined && this.#answer === undefined) this.#ready();
   }
 
   onSecured(): void {
@@ -233,7 +241,8 @@ export abstract class HostConnection implements ConnectionHandler {
     const passed = this.#cluster
       .transportOf(host)
       ?.passthrough?.values(host.metadata, spec.metadata, options.traits?.shared);
-    if (!host.isInternal) return thread.transport.connect(host.sockaddr, spec, bufferLimits, this);
+    const sockaddr = this.#proxy?.sockaddr ?? host.sockaddr;
+    if (!host.isInternal) return thread.transport.connect(sockaddr, spec, bufferLimits, this);
     const { address } = host;
     const { internal, transport } = thread;
     this.#localText = INTERNAL_CLIENT;
@@ -247,19 +256,43 @@ export abstract class HostConnection implements ConnectionHandler {
 
   #prepare(options: ConnectOptions): void {
     const transport = this.#cluster.transportOf(this.host);
-    if (transport?.namesClient === true) this.#opening = { transport, options };
+    if (transport !== undefined && (transport.namesClient || this.#proxy?.request !== undefined))
+      this.#opening = { transport, options };
     else this.#handshake = transport?.tls?.begin(this.transport, this.id, this.host, options);
   }
 
   #open({ options, transport }: { readonly transport: HostTransport; readonly options: ConnectOptions }): void {
+    if (this.#proxy?.request !== undefined) {
+      this.#answer = new ConnectAnswer();
+      this.#send(this.#proxy.request);
+      return;
+    }
     this.#opening = undefined;
     const own = () => ({ localText: this.host.address, remoteText: this.localText });
-    const bytes = transport.opening(options.traits?.client, own);
+    this.#send(transport.opening(options.traits?.client, own));
+    this.#handshake = transport.tls?.begin(this.transport, this.id, this.host, options);
+  }
+
+  #send(bytes: Uint8Array): void {
     const { memory } = this.#cluster.thread;
     const offset = memory.scratch(bytes.length);
     memory.bytes.set(bytes, offset);
     this.send(offset, bytes.length);
+  }
+
+  /** Receives the proxy's answer to CONNECT. */
+  #answered(offset: number, length: number): void {
+    const { bytes } = this.#cluster.thread.memory;
+    const taken = this.#answer!.receive(bytes.subarray(offset, offset + length));
+    if (taken === Answer.Incomplete) return;
+    const { options, transport } = this.#opening!;
+    // A host that is spoken to by TLS says nothing first.
+    if (taken === Answer.Refused || (transport.tls !== undefined && taken < length)) return this.#refused();
+    this.#answer = this.#opening = undefined;
     this.#handshake = transport.tls?.begin(this.transport, this.id, this.host, options);
+    if (this.#handshake !== undefined) return;
+    this.#ready();
+    if (taken < length && this.#state === State.Connected) this.onData(offset + taken, length - taken);
   }
 
   #ready(): void {
@@ -273,6 +306,7 @@ export abstract class HostConnection implements ConnectionHandler {
   }
 
   onData(offset: number, length: number): void {
+    if (this.#answer !== undefined) return this.#answered(offset, length);
     this.stats.addBytes(ClusterStats.at.upstream_cx_rx_bytes_total, length);
     if (this.#state === State.Connecting) this.#refused();
     else this.received(offset, length);

@@ -70,9 +70,9 @@ export function checkTarget(
   const described = {
     hostname: endpoint.hostname,
     locality: NOWHERE,
-    localityMetadata: undefined,
+    localityMetadata: endpoint.localityMetadata,
     isCanary: false,
-    metadata: undefined,
+    metadata: endpoint.metadata,
     transport: OWN_TRANSPORT,
   };
   const usesHttp2 = check.check.kind === 'grpc' || (check.check.kind === 'http' && check.check.usesHttp2);

@@ -7,7 +7,15 @@ import type { ExtensionCatalog } from '../../catalog/extension.js';
 import { type DnsFields, discoveryType, dnsFields } from '../../fields/discovery.js';
 import { shareOf } from '../../fields/fractional-percent.js';
 import { HTTP_OPTIONS, httpOptions } from '../../fields/http-options.js';
-import type { Cluster, ClusterLoadAssignment, Endpoint, OutlierDetection, TcpKeepalive } from '../../generated/api.js';
+import { PROXY_ADDRESS, proxyAddressIn } from '../../fields/proxy-address.js';
+import type {
+  Cluster,
+  ClusterLoadAssignment,
+  Endpoint,
+  Metadata,
+  OutlierDetection,
+  TcpKeepalive,
+} from '../../generated/api.js';
 import { formatPath, type Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
 import { checkConnected, checkPipe, isPlainIp } from '../addresses.js';
@@ -64,6 +72,7 @@ export function checkCluster(cluster: Cluster, path: Path, catalog: ExtensionCat
   for (const { endpoint, at } of endpoints) checkEndpoint(type, isTypeWrong, endpoint, at, problems);
   checkWeights(cluster.load_assignment, assignmentPath, problems);
   checkDrops(cluster.load_assignment, assignmentPath, problems);
+  checkProxies(cluster.load_assignment, assignmentPath, problems);
   if (type === 'STATIC') checkSource(cluster, endpoints, path, problems);
   checkRefreshRate(dns, dnsPath, problems);
   checkResolver(dns.resolver, [...dnsPath, 'typed_dns_resolver_config'], problems);
@@ -126,6 +135,7 @@ export function checkEndpoints(assignment: ClusterLoadAssignment, path: Path, pr
   for (const { endpoint, at } of endpointsOf(assignment, path)) checkEndpoint('EDS', false, endpoint, at, problems);
   checkWeights(assignment, path, problems);
   checkDrops(assignment, path, problems);
+  checkProxies(assignment, path, problems);
 }
 
 interface EndpointAt {
@@ -141,6 +151,26 @@ function endpointsOf(assignment: ClusterLoadAssignment | undefined, path: Path):
       return lb ? [{ endpoint: lb.endpoint, at }] : [];
     }),
   );
+}
+
+/** Reports addresses of HTTP proxies, in the metadata of endpoints and localities, that cannot be connected to. */
+function checkProxies(assignment: ClusterLoadAssignment | undefined, path: Path, problems: Problems): void {
+  assignment?.endpoints?.forEach((locality, group) => {
+    const at = [...path, 'endpoints', group];
+    checkProxy(locality?.metadata, [...at, 'metadata'], problems);
+    locality?.lb_endpoints?.forEach((lb, index) => {
+      checkProxy(lb?.metadata, [...at, 'lb_endpoints', index, 'metadata'], problems);
+    });
+  });
+}
+
+function checkProxy(metadata: Metadata | undefined, path: Path, problems: Problems): void {
+  const address = proxyAddressIn(metadata);
+  if (address === undefined) return;
+  const { address: ip = '', port_value: port = 0 } = address.socket_address ?? {};
+  if (ipAddress(ip, port) !== undefined) return;
+  const field = [...path, 'typed_filter_metadata', PROXY_ADDRESS];
+  problems.error(field, 'the address of a proxy must be an IP address with a port_value');
 }
 
 /** Default of base_ejection_time. */

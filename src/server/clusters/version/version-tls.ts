@@ -4,10 +4,12 @@ import { upstreamHttpOptions } from '../../../config/fields/http-options.js';
 import { upstreamTransport } from '../../../config/fields/upstream-transport.js';
 import type {
   Cluster,
+  Http11ProxyUpstreamTransport,
   InternalUpstreamTransport,
   ProxyProtocolConfig,
   UpstreamTlsContext,
 } from '../../../config/generated/api.js';
+import { addressText, ipAddress } from '../../../io/addresses/address.js';
 import { ProxyProtocolStats } from '../../../stats/layouts/cluster.js';
 import type { TlsContexts } from '../../../tls/tls-contexts.js';
 import type {
@@ -44,12 +46,13 @@ export function clusterTransports(
   const transports = sockets.map(upstreamTransport);
   if (transports.some(({ proxyProtocol }) => proxyProtocol !== undefined))
     resources.addScope('upstream.proxyprotocol.', ProxyProtocolStats);
-  return transports.map(({ internal, proxyProtocol, tls }) => {
-    if (internal === undefined && proxyProtocol === undefined && tls === undefined) return null;
+  return transports.map(({ connectProxy, internal, proxyProtocol, tls }) => {
+    if ((connectProxy ?? internal ?? proxyProtocol ?? tls) === undefined) return null;
     return {
       passthrough: internal && passthroughSpec(internal, resources),
       tls: tls && clusterTls(config, tls, resources, contexts, init),
       proxyHeader: proxyProtocol && proxyHeaderSpec(proxyProtocol.config),
+      proxies: connectProxy && { defaultAddress: defaultProxy(connectProxy) },
     };
   });
 }
@@ -94,6 +97,12 @@ function passthroughSpec(
     fromCluster: sources.flatMap(({ kind, name = '' }) => (kind?.cluster === undefined ? [] : [name])),
     scope: resources.shared.internalScope(),
   };
+}
+
+function defaultProxy({ default_proxy_address: address }: Http11ProxyUpstreamTransport): string {
+  const { address: ip = '', port_value: port = 0 } = address?.socket_address ?? {};
+  const parsed = ipAddress(ip, port);
+  return parsed === undefined ? '' : addressText(parsed);
 }
 
 function proxyHeaderSpec({ added_tlvs: added = [], version = 'V1' }: ProxyProtocolConfig = {}): ProxyHeaderSpec {

@@ -14,6 +14,8 @@ export interface HostStream {
   readonly startMs: number;
   readonly connectedMs: number;
   readonly localText: string;
+  /** The address of the HTTP proxy of the connection; '': none. */
+  readonly proxyText: string;
   readonly serial: number;
   readonly security: ConnectionSecurity | undefined;
   /** Bytes that a close has to send first. */

@@ -92,6 +92,9 @@ export class HttpTunnel implements HostStream, PoolRequest {
   get localText(): string {
     return this.#connection?.localText ?? '';
   }
+  get proxyText(): string {
+    return this.#connection?.proxyText ?? '';
+  }
   get serial(): number {
     return this.#connection?.serial ?? 0;
   }

@@ -316,13 +316,13 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
   upstreamConnected(): void {
     this.#activeMs = this.proxy.thread.clock.monotonicMs;
     const { info } = this;
-    const { connectedId, connectedMs, localText, security, serial, startMs } = this.#upstream!;
+    const { connectedId, connectedMs, localText, proxyText, security, serial, startMs } = this.#upstream!;
     info.upstreamConnectionId = serial;
     info.upstreamConnectStartMs = startMs;
     info.upstreamConnectEndMs = info.poolReadyMs = connectedMs;
     info.upstreamLocalAddress = localText;
     info.upstreamSecurity = security;
-    this.info.upstreamRemoteAddress = this.info.upstreamHost;
+    info.upstreamRemoteAddress = proxyText || info.upstreamHost;
     const { connected } = this.proxy.options.logs;
     if (connected.length > 0) this.#record('TcpUpstreamConnected', connected);
     this.downstream.resume();
