@@ -1,6 +1,6 @@
 // `npm run fuzz`: mutated traffic against a running server, TLS connections in both directions, TLS secrets of a management server,
 // expressions, first bytes of connections for listener filters, names of hosts, HTTP/2 connections to the codec, gRPC messages, JSON bodies, tokens, logins,
-// trace contexts, redirects, the gRPC-JSON transcoder, Wasm modules, its admin port and the sockets of its hot restart, then mutated configurations, for a
+// trace contexts, answers of proxies, redirects, the gRPC-JSON transcoder, Wasm modules, its admin port and the sockets of its hot restart, then mutated configurations, for a
 // bounded time.
 //
 // Exits with status 1 if a worker died, an exception was caught, a stack trace was printed or a resource was leaked, and prints
@@ -18,6 +18,7 @@ import { fuzzHostNames } from './fuzz/host-names.js';
 import { fuzzHttp2 } from './fuzz/http2.js';
 import { fuzzJsonBodies } from './fuzz/json-bodies.js';
 import { fuzzLogins } from './fuzz/logins.js';
+import { fuzzProxyAnswers } from './fuzz/proxy-answers.js';
 import { fuzzRedirects } from './fuzz/redirects.js';
 import { fuzzRestart } from './fuzz/restart.js';
 import { Finding, Scope } from './fuzz/scope.js';
@@ -33,7 +34,7 @@ const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           the duration, divided equally among the targets (default 60)
   --seed=N              repeats a run (default: random)
-  --only=traffic|tls|secrets|expressions|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|logins|trace-contexts|redirects|wasm-modules|admin|restart|configurations
+  --only=traffic|tls|secrets|expressions|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|logins|trace-contexts|proxy-answers|redirects|wasm-modules|admin|restart|configurations
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -61,6 +62,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
     { name: 'tokens', fuzz: fuzzTokens },
     { name: 'logins', fuzz: fuzzLogins },
     { name: 'trace-contexts', fuzz: fuzzTraceContexts },
+    { name: 'proxy-answers', fuzz: fuzzProxyAnswers },
     { name: 'redirects', fuzz: fuzzRedirects },
     { name: 'transcoder', fuzz: fuzzTranscoder },
     { name: 'wasm-modules', fuzz: fuzzWasmModules },
