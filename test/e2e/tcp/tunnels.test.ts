@@ -4,7 +4,7 @@
 import { createServer as createHttp2, createSecureServer, type ServerHttp2Stream } from 'node:http2';
 import { createServer, type Socket } from 'node:net';
 import { join } from 'node:path';
-import type { Test } from 'tap';
+import t, { type Test } from 'tap';
 import { Authority } from '../harness/certificates.js';
 import { besideEnvoy, type ProxyProgram } from '../harness/envoy.js';
 import {
@@ -175,6 +175,23 @@ besideEnvoy('informational responses precede the answer', async (t, program) => 
   const { client } = await openTunnel(t, program, proxy.port);
   await client.receives(5);
   t.equal(client.head, 'hello');
+});
+
+t.test('a host that sends informational responses without end is refused', async (t) => {
+  const proxy = await startAnswering(t, `${'HTTP/1.1 103 Hints\r\n\r\n'.repeat(200)}${ACCEPTED}hello`);
+  const { client, lines } = await openTunnel(t, { command: undefined }, proxy.port);
+  await client.isClosed();
+  t.equal(client.length, 0);
+  t.same(await lines(1), ['UF,URX 1 tunnel_response:1xx 0 0 TcpConnectionEnd']);
+});
+
+t.test('a client that leaves while its tunnel is requested leaves no connection', async (t) => {
+  const proxy = await startAnswering(t, '');
+  const { client, stat } = await openTunnel(t, { command: undefined }, proxy.port);
+  await waitFor(() => proxy.received[0]?.endsWith('\r\n\r\n') === true, { what: 'the request' });
+  client.reset();
+  await waitFor(async () => (await stat('cluster.proxy.upstream_cx_active')) === 0, { what: 'the end of the tunnel' });
+  t.equal(await stat('cluster.proxy.upstream_rq_active'), 0);
 });
 
 besideEnvoy('over HTTP/1.1 the first direction that ends closes the tunnel', async (t, program) => {
