@@ -114,8 +114,16 @@ class Writer {
       case 'message':
         return this.#message(type.name, category);
       case 'special':
-        return type.special === 'any' ? this.#any(category) : SPECIAL[type.special];
+        if (type.special !== 'any') return SPECIAL[type.special]!;
+        return typeof row === 'object' && 'data' in row ? this.#data(row.data) : this.#any(category);
     }
+  }
+
+  /** Returns a choice by '@type' among messages that are data. */
+  #data(names: readonly string[]): SchemaNode {
+    const key = `Any:${names.join(',')}`;
+    this.#define(key, () => this.#choiceOf(names, []));
+    return { $ref: `#/definitions/${key}` };
   }
 
   /** Returns a choice by '@type' among the extensions of a category, or all of them. An empty map counts as not set. */
@@ -130,7 +138,10 @@ class Writer {
     const categories = category === undefined ? undefined : alternativeCategories(category);
     const fitting = this.#extensions.filter((each) => categories?.includes(each.category) !== false);
     // Some extensions have several categories and the same message.
-    const names = [...new Set(fitting.flatMap((extension) => extension.typeUrls.map(messageNameOf)))];
+    return this.#choiceOf([...new Set(fitting.flatMap((extension) => extension.typeUrls.map(messageNameOf)))], more);
+  }
+
+  #choiceOf(names: readonly string[], more: readonly Choice[]): SchemaNode {
     const choices = [...names.map((name) => ({ name, node: this.#extension(name) })), ...more, ...TYPED_STRUCTS];
     return {
       type: ['object', 'null'],
