@@ -20,6 +20,7 @@ import { fuzzJsonBodies } from './fuzz/json-bodies.js';
 import { fuzzLogins } from './fuzz/logins.js';
 import { fuzzProxyAnswers } from './fuzz/proxy-answers.js';
 import { fuzzRedirects } from './fuzz/redirects.js';
+import { fuzzResp } from './fuzz/resp.js';
 import { fuzzRestart } from './fuzz/restart.js';
 import { Finding, Scope } from './fuzz/scope.js';
 import { fuzzSecrets } from './fuzz/secrets.js';
@@ -34,7 +35,7 @@ const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           the duration, divided equally among the targets (default 60)
   --seed=N              repeats a run (default: random)
-  --only=traffic|tls|secrets|expressions|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|logins|trace-contexts|proxy-answers|redirects|wasm-modules|admin|restart|configurations
+  --only=traffic|tls|secrets|expressions|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|logins|trace-contexts|proxy-answers|redirects|resp|wasm-modules|admin|restart|configurations
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -65,6 +66,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
     { name: 'proxy-answers', fuzz: fuzzProxyAnswers },
     { name: 'redirects', fuzz: fuzzRedirects },
     { name: 'transcoder', fuzz: fuzzTranscoder },
+    { name: 'resp', fuzz: fuzzResp },
     { name: 'wasm-modules', fuzz: fuzzWasmModules },
     { name: 'admin', fuzz: fuzzAdmin },
     { name: 'restart', fuzz: fuzzRestart },

@@ -64,6 +64,8 @@ import { httpConnectionManager } from './filters/network/http-connection-manager
 import { networkLocalRateLimit } from './filters/network/local-ratelimit/index.js';
 import { networkRateLimit } from './filters/network/ratelimit/index.js';
 import { networkRbac } from './filters/network/rbac/index.js';
+import { redisProtocolOptions } from './filters/network/redis-proxy/cluster-options.js';
+import { redisProxy } from './filters/network/redis-proxy/index.js';
 import { networkScript } from './filters/network/script/index.js';
 import { networkSetFilterState } from './filters/network/set-filter-state/index.js';
 import { sniCluster } from './filters/network/sni-cluster/index.js';
@@ -166,6 +168,8 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   networkRbac,
   networkScript,
   networkSetFilterState,
+  redisProtocolOptions,
+  redisProxy,
   sniCluster,
   sniDynamicForwardProxy,
   tcpProxy,

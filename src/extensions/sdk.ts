@@ -249,7 +249,7 @@ export { type FlushStep, STATS_PER_STEP, type StatsSink } from '../stats/flush/s
 export { lowerEdge, upperEdge, widthOf } from '../stats/histograms/bins.js';
 export { type Distribution, QUANTILES } from '../stats/histograms/distribution.js';
 export { type CounterSlot, defineLayout, Kind, PERCENT_SCALE } from '../stats/layout.js';
-export { ClusterStats } from '../stats/layouts/cluster.js';
+export { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
 export { scopePrefix } from '../stats/scope-prefix.js';
 export type { DynamicCounter, DynamicGauge, DynamicHistogram, Scope, ThreadStats } from '../stats/thread-stats.js';
 
@@ -287,13 +287,14 @@ export { OwnTokenBucket, type TokenBucket, TokenRate } from '../upstream/token-b
 
 // ── Calls to upstream hosts ──────────────────────────────────────────────────────────────────────────────────────────
 //
-// HttpCall sends one request and collects its response. ClusterStream and UpstreamSocket carry bytes over a connection of a
-// cluster.
+// HttpCall sends one request and collects its response. ClusterStream, UpstreamSocket and PipelinedSocket carry bytes over a
+// connection of a cluster.
 
 export type { CallingThread } from '../upstream/calling-thread.js';
 export type { Cluster } from '../upstream/cluster.js';
 export type { ClusterManager, ClusterReference } from '../upstream/cluster-manager.js';
 export { ClusterStream, type ClusterStreamEvents } from '../upstream/connections/cluster-stream.js';
+export { PipelinedSocket, type PipelinedSocketEvents } from '../upstream/connections/pipelined-socket.js';
 export { UpstreamSocket, type UpstreamSocketEvents } from '../upstream/connections/upstream-socket.js';
 export { DnsResolver } from '../upstream/dns/resolver.js';
 export { type ResolverSettings, resolverSettings } from '../upstream/dns/resolver-settings.js';

@@ -129,6 +129,8 @@ export interface ClusterSpec {
   readonly metadata: Metadata | undefined;
   /** LOGICAL_DNS: the only host is identified by its name, whatever address that resolves to. */
   readonly hasLogicalHost: boolean;
+  /** The options of extensions, by their names; undefined: none. */
+  readonly extensionOptions: Readonly<Record<string, Any>> | undefined;
   /** The upstream HTTP filters before the codec; undefined: those of the router apply. */
   readonly httpFilters: readonly HttpFilter[] | undefined;
   /** How requests name their hosts; undefined: a load balancer picks. */
@@ -266,6 +268,7 @@ export function clusterSpec(
       tracksRemaining(cluster.circuit_breakers, 'HIGH'),
     ],
     tracksBudgets: (cluster.track_cluster_stats?.timeout_budgets || cluster.track_timeout_budgets) ?? false,
+    extensionOptions: extensionOptions(cluster),
     httpFilters: beforeCodec(httpOptions(cluster)?.http_filters),
     tracksEndpoints: cluster.track_cluster_stats?.per_endpoint_stats ?? false,
     tracksSizes: cluster.track_cluster_stats?.request_response_sizes ?? false,
@@ -279,6 +282,14 @@ export function clusterSpec(
     outliers: cluster.outlier_detection && outlierSpec(cluster.outlier_detection),
     transports,
   };
+}
+
+/** Returns undefined if there are none. */
+function extensionOptions(cluster: Cluster): Readonly<Record<string, Any>> | undefined {
+  const entries = Object.entries(cluster.typed_extension_protocol_options ?? {}).filter(
+    ([key]) => key !== HTTP_OPTIONS,
+  );
+  return entries.length === 0 ? undefined : Object.fromEntries(entries);
 }
 
 function destinationOf(

@@ -138,6 +138,11 @@ export class Cluster implements PooledCluster {
     return this.#hosts.sockaddr(index);
   }
 
+  /** Returns a host, healthy or not, by its index below hostCount. */
+  hostWith(index: number): ClusterHost {
+    return this.#hosts.host(index);
+  }
+
   /** Returns the number of healthy and degraded hosts. Scans all hosts. */
   usableHostCount(): number {
     let count = 0;

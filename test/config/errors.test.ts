@@ -967,7 +967,7 @@ baton.yaml:4:29: layered_runtime.layers[1].admin_layer: too many admin layers: t
     typed_extension_protocol_options:
       envoy.upstreams.http: { "@type": type.googleapis.com/${HTTP_OPTIONS}, explicit_http_config: { http_protocol_options: {} } }
 `,
-    `baton.yaml:6:7: ${CLUSTER}.typed_extension_protocol_options["envoy.upstreams.http"]: no extension of this build has protocol options with the name 'envoy.upstreams.http'; the only supported name is '${HTTP_OPTIONS}'`,
+    `baton.yaml:6:7: ${CLUSTER}.typed_extension_protocol_options["envoy.upstreams.http"]: no extension of this build has protocol options with the name 'envoy.upstreams.http'; the supported names are: '${HTTP_OPTIONS}'`,
   ],
   [
     'rds without a source',

@@ -209,7 +209,7 @@ function checkOptions(cluster: Cluster, path: Path, catalog: ExtensionCatalog, p
   checkThresholds(cluster, path, problems);
   checkLoadBalancing(cluster, path, catalog, problems);
   checkKeepalive(cluster.upstream_connection_options?.tcp_keepalive, path, problems);
-  checkProtocolOptions(cluster, path, problems);
+  checkProtocolOptions(cluster, path, catalog, problems);
   checkOutlierDetection(cluster.outlier_detection, [...path, 'outlier_detection'], problems);
 }
 
@@ -253,12 +253,13 @@ function checkThresholds(cluster: Cluster, path: Path, problems: Problems): void
 }
 
 /** Reports options under a key that no extension of this build reads. */
-function checkProtocolOptions(cluster: Cluster, path: Path, problems: Problems): void {
+function checkProtocolOptions(cluster: Cluster, path: Path, catalog: ExtensionCatalog, problems: Problems): void {
+  const names = catalog.list().flatMap(({ category, name }) => (category === 'envoy.upstream_options' ? [name] : []));
   for (const key of Object.keys(cluster.typed_extension_protocol_options ?? {})) {
     const at = [...path, 'typed_extension_protocol_options', key];
-    if (key === HTTP_OPTIONS || problems.has([...at, '@type'])) continue;
+    if (names.includes(key) || problems.has([...at, '@type'])) continue;
     const what = `no extension of this build has protocol options with the name '${key}'`;
-    problems.error(at, `${what}; the only supported name is '${HTTP_OPTIONS}'`, 'key');
+    problems.error(at, `${what}; the supported names are: '${names.join("', '")}'`, 'key');
   }
 }
 

@@ -1,0 +1,151 @@
+// What one client may do, and which part of the proxy handles each of its commands.
+
+import { CommandKind, needsArgument } from './commands.js';
+import type { Exchange } from './exchange.js';
+import { HELLO, INVALID, ownReply } from './own-commands.js';
+import type { RedisProxyContext } from './proxy-context.js';
+import { sendMultiGet, sendMultiSet, sendScan, sendSum, sendToAllHosts } from './requests/several-hosts.js';
+import { sendByKey, sendToAny } from './requests/single-command.js';
+import { Transaction } from './requests/transaction.js';
+import type { Command } from './resp/request-reader.js';
+import { errorReply, statusReply } from './resp/write.js';
+import { RedisStats, SplitterStats } from './stats.js';
+
+const OK = statusReply('OK');
+const NO_AUTH = errorReply('NOAUTH Authentication required.');
+const WRONG_PAIR = errorReply('WRONGPASS invalid username-password pair');
+const NO_PAIR = errorReply('ERR Client sent AUTH, but no username-password pair is set');
+const NO_PASSWORD = errorReply('ERR Client sent AUTH, but no password is set');
+const WRONG_PASSWORD = errorReply('ERR invalid password');
+const NO_PROTOCOL = errorReply('NOPROTO unsupported protocol version');
+/** What a cluster tells about itself, without changing it. */
+const CLUSTER_READS: readonly string[] = ['info', 'keyslot', 'nodes', 'shards', 'slots'];
+
+export class ClientSession {
+  readonly #proxy: RedisProxyContext;
+  readonly #transaction: Transaction;
+  #isAuthenticated: boolean;
+
+  constructor(proxy: RedisProxyContext) {
+    this.#proxy = proxy;
+    this.#transaction = new Transaction(proxy);
+    this.#isAuthenticated = !proxy.credentials.areRequired;
+  }
+
+  close(): void {
+    this.#transaction.close();
+  }
+
+  /** Handles a command. Returns false if it is the last one of the client. */
+  handle(exchange: Exchange, words: Command): boolean {
+    if (words.length === 0) return this.#invalid(exchange);
+    const name = words[0]!.toString('latin1').toLowerCase();
+    if (name === 'quit') {
+      exchange.settle(OK);
+      return false;
+    }
+    const kind = this.#proxy.kinds.get(name);
+    if (kind === undefined) return this.#unknown(exchange, words);
+    if (words.length < 2 && needsArgument(name)) return this.#invalid(exchange);
+    if (name === 'auth') exchange.settle(this.#authenticate(words));
+    else if (name === 'hello') this.#hello(exchange, words);
+    else if (!this.#isAuthenticated) exchange.settle(NO_AUTH);
+    else if (kind === CommandKind.Own) this.#own(exchange, name, words);
+    else if (exchange.begin(name)) this.#dispatch(exchange, kind, name, words);
+    return true;
+  }
+
+  #own(exchange: Exchange, name: string, words: Command): void {
+    const reply = ownReply(exchange, name, words);
+    if (reply === INVALID) this.#invalid(exchange);
+    else exchange.settle(reply);
+  }
+
+  #dispatch(exchange: Exchange, kind: CommandKind, name: string, words: Command): void {
+    if (kind === CommandKind.Transaction) return this.#transaction.control(exchange, name, words);
+    if (this.#transaction.isOpen) return this.#transaction.queue(exchange, kind, words);
+    switch (kind) {
+      case CommandKind.Script:
+        if (words.length < 4) return this.#wrongCount(exchange, words);
+        return sendByKey(exchange, words, 3);
+      case CommandKind.Object:
+        if (words.length < 3) return this.#wrongCount(exchange, words);
+        return sendByKey(exchange, words, 2);
+      case CommandKind.Sum:
+        return sendSum(exchange, words);
+      case CommandKind.MultiGet:
+        return sendMultiGet(exchange, words);
+      case CommandKind.MultiSet:
+        if (words.length % 2 === 0) return this.#wrongCount(exchange, words);
+        return sendMultiSet(exchange, words);
+      case CommandKind.Scan:
+        if (words.length < 2) return exchange.settle(errorReply(`ERR ${wrongCount(words)}`));
+        return sendScan(exchange, words);
+      case CommandKind.AllHosts:
+        return sendToAllHosts(exchange, name, words);
+      case CommandKind.AnyHost:
+        return this.#any(exchange, name, words);
+      default:
+        return sendByKey(exchange, words, 1);
+    }
+  }
+
+  #any(exchange: Exchange, name: string, words: Command): void {
+    const subcommand = words[1]?.toString('latin1').toLowerCase() ?? '';
+    if (name !== 'cluster' || CLUSTER_READS.includes(subcommand)) return sendToAny(exchange, words);
+    exchange.settle(errorReply(`ERR cluster subcommand '${subcommand}' is not supported`));
+  }
+
+  #hello(exchange: Exchange, words: Command): void {
+    if (!exchange.begin('hello')) return;
+    const [, version, option, username, password] = words;
+    if (version !== undefined && version.toString('latin1') !== '2') {
+      this.#proxy.stats.proxy.increment(RedisStats.at.downstream_rq_noproto);
+      return exchange.settle(NO_PROTOCOL);
+    }
+    if (option?.toString('latin1').toLowerCase() === 'auth') {
+      if (username === undefined || password === undefined) return exchange.settle(INVALID);
+      const reply = this.#pair(username, password);
+      if (reply !== OK) return exchange.settle(reply);
+    }
+    exchange.settle(this.#isAuthenticated ? HELLO : NO_AUTH);
+  }
+
+  #authenticate(words: Command): Buffer {
+    if (words.length === 3) return this.#pair(words[1]!, words[2]!);
+    if (!this.#proxy.credentials.areRequired) return NO_PASSWORD;
+    this.#isAuthenticated = this.#proxy.credentials.accept(words[1]!);
+    return this.#isAuthenticated ? OK : WRONG_PASSWORD;
+  }
+
+  #pair(username: Buffer, password: Buffer): Buffer {
+    if (!this.#proxy.credentials.areRequired) return NO_PAIR;
+    this.#isAuthenticated = this.#proxy.credentials.accept(password, username);
+    return this.#isAuthenticated ? OK : WRONG_PAIR;
+  }
+
+  #wrongCount(exchange: Exchange, words: Command): void {
+    exchange.settle(errorReply(wrongCount(words)));
+  }
+
+  #invalid(exchange: Exchange): true {
+    this.#proxy.stats.splitter.increment(SplitterStats.at.invalid_request);
+    exchange.settle(INVALID);
+    return true;
+  }
+
+  #unknown(exchange: Exchange, words: Command): true {
+    this.#proxy.stats.splitter.increment(SplitterStats.at.unsupported_command);
+    const shown = (word: Buffer = Buffer.alloc(0)) => word.toString('latin1').slice(0, MAX_SHOWN);
+    exchange.settle(
+      errorReply(`ERR unknown command '${shown(words[0])}', with args beginning with: ${shown(words[1])}`),
+    );
+    return true;
+  }
+}
+
+const MAX_SHOWN = 128;
+
+function wrongCount(words: Command): string {
+  return `wrong number of arguments for '${words[0]}' command`;
+}

@@ -1,0 +1,58 @@
+// Reads the replies of a host. A reply stays the bytes that have arrived: only its end, and what follows from its first bytes, is read.
+
+import { HeldBytes, type Reservations } from './held-bytes.js';
+import { lineEnd, RespScanner, readInteger } from './resp-scanner.js';
+
+export class ReplyReader {
+  readonly #held: HeldBytes;
+  readonly #scanner = new RespScanner();
+
+  constructor(reservations: Reservations) {
+    this.#held = new HeldBytes(reservations);
+  }
+
+  add(bytes: Uint8Array, offset: number, length: number): void {
+    this.#held.add(bytes, offset, length);
+  }
+
+  /**
+   * Returns the next reply, which is valid until the next call of a method; undefined if it has not arrived as a whole.
+   * @throws RespError
+   */
+  next(): Uint8Array | undefined {
+    const held = this.#held;
+    if (held.start === held.end) return undefined;
+    const length = this.#scanner.scan(held.bytes, held.start, held.end);
+    if (length === 0) return undefined;
+    this.#scanner.reset();
+    held.start += length;
+    return held.bytes.subarray(held.start - length, held.start);
+  }
+
+  keep(): void {
+    this.#held.keep();
+  }
+
+  clear(): void {
+    this.#held.clear();
+  }
+}
+
+const ERRORS = ['-'.charCodeAt(0), '!'.charCodeAt(0)];
+const INTEGER = ':'.charCodeAt(0);
+
+export function isErrorReply(reply: Uint8Array): boolean {
+  return ERRORS.includes(reply[0]!);
+}
+
+/** Returns the number; undefined if the reply is not one. */
+export function integerOf(reply: Uint8Array): number | undefined {
+  return reply[0] === INTEGER ? readInteger(reply, 1, reply.length - 2) : undefined;
+}
+
+/** Returns the count of elements and where they begin; undefined if the reply is not an array. */
+export function elementsOf(reply: Uint8Array): { readonly count: number; readonly at: number } | undefined {
+  if (reply[0] !== '*'.charCodeAt(0)) return undefined;
+  const line = lineEnd(reply, 1, reply.length);
+  return { count: Math.max(readInteger(reply, 1, line), 0), at: line + 2 };
+}

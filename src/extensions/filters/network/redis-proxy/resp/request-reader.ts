@@ -1,0 +1,74 @@
+// Reads the commands of a client: arrays of strings, or lines of words as people type them.
+
+import { HeldBytes, type Reservations } from './held-bytes.js';
+import { splitLine } from './inline-command.js';
+import { isType, lineEnd, RespScanner } from './resp-scanner.js';
+
+/** A command: its name and its arguments. Empty: a value that is not a command. */
+export type Command = readonly Buffer[];
+
+export const NO_COMMAND: Command = [];
+
+export class RequestReader {
+  readonly #held: HeldBytes;
+  readonly #scanner = new RespScanner();
+  /** Bytes of a typed command in which its line does not end. */
+  #searched = 0;
+
+  constructor(reservations: Reservations) {
+    this.#held = new HeldBytes(reservations);
+  }
+
+  /** Adds received bytes. */
+  add(bytes: Uint8Array, offset: number, length: number): void {
+    this.#held.add(bytes, offset, length);
+  }
+
+  /**
+   * Returns the next command; undefined if it has not arrived as a whole.
+   * @throws RespError
+   */
+  next(): Command | undefined {
+    const { bytes, end, start } = this.#held;
+    if (start === end) return undefined;
+    if (!isType(bytes[start]!)) return this.#inline();
+    const length = this.#scanner.scan(bytes, start, end);
+    if (length === 0) return undefined;
+    const { isCommand, ranges } = this.#scanner;
+    const command = isCommand ? argumentsOf(bytes, start, length, ranges) : NO_COMMAND;
+    this.#held.start += length;
+    this.#scanner.reset();
+    return command;
+  }
+
+  /** Called when the added bytes are about to become invalid. */
+  keep(): void {
+    this.#held.keep();
+  }
+
+  clear(): void {
+    this.#held.clear();
+  }
+
+  #inline(): Command | undefined {
+    const { bytes, end, start } = this.#held;
+    const line = lineEnd(bytes, start, end, start + this.#searched);
+    if (line < 0) {
+      this.#searched = end - 1 - start;
+      return undefined;
+    }
+    this.#searched = 0;
+    const command = splitLine(Buffer.from(bytes.subarray(start, line)));
+    this.#held.start = line + 2;
+    return command;
+  }
+}
+
+function argumentsOf(bytes: Uint8Array, start: number, length: number, ranges: readonly number[]): Command {
+  const copy = Buffer.from(bytes.subarray(start, start + length));
+  const command = new Array<Buffer>(ranges.length / 2);
+  for (let index = 0; index < command.length; index++) {
+    command[index] = copy.subarray(ranges[index * 2], ranges[index * 2 + 1]);
+  }
+  return command;
+}

@@ -1,0 +1,263 @@
+// A connection to one host. Commands follow each other without waiting; the host replies in the same order.
+
+import {
+  type Cluster,
+  type ClusterHost,
+  ClusterStats,
+  HostStats,
+  PipelinedSocket,
+  type PipelinedSocketEvents,
+  Timer,
+} from '../../../../sdk.js';
+import type { Credentials } from '../cluster-options.js';
+import { HeldBytesError } from '../resp/held-bytes.js';
+import { isErrorReply, ReplyReader } from '../resp/reply-reader.js';
+import { RespError } from '../resp/resp-scanner.js';
+import { textCommand } from '../resp/write.js';
+import { sendBytes } from '../send-bytes.js';
+import type { CommandCounts } from './command-counts.js';
+
+/** What waits for the reply of a host. */
+export interface ReplyReceiver {
+  /** The reply is valid until the call returns. */
+  replied(reply: Uint8Array): void;
+  /** The host does not reply. */
+  failed(): void;
+}
+
+export interface HostClientSettings {
+  /** op_timeout. */
+  readonly timeoutMs: number;
+  /** Commands are sent when this many bytes are waiting, or when the first one has waited for flushMs; 0: at once. */
+  readonly flushBytes: number;
+  readonly flushMs: number;
+  /** Connections begin with READONLY, so that replicas of a Redis cluster answer reads. */
+  readonly readsFromReplicas: boolean;
+  readonly countsCommands: boolean;
+}
+
+/** A client that sends no more commands until the host accepts bytes. */
+export interface BlockedSender {
+  hostDrained(host: HostClient): void;
+}
+
+interface PendingReply {
+  readonly receiver: ReplyReceiver;
+  readonly counts: CommandCounts | undefined;
+  readonly startMs: number;
+}
+
+const DISCARDED: ReplyReceiver = { replied() {}, failed() {} };
+const READONLY = textCommand('readonly');
+
+export class HostClient implements PipelinedSocketEvents {
+  readonly cluster: Cluster;
+  readonly host: ClusterHost;
+  readonly #settings: HostClientSettings;
+  readonly #socket: PipelinedSocket | undefined;
+  readonly #replies: ReplyReader;
+  /** In the order of the commands. Those before #next have their replies. */
+  #pending: PendingReply[] = [];
+  #next = 0;
+  /** Commands that are not sent yet, because it is not connected or others may follow. */
+  #unsent: Buffer[] = [];
+  #unsentBytes = 0;
+  readonly #timeout = new Timer<HostClient>(this, timedOut);
+  readonly #flush = new Timer<HostClient>(this, flushDue);
+  readonly #blocked = new Set<BlockedSender>();
+  #isBlocked = false;
+  #isClosed = false;
+  #closesWhenIdle = false;
+  #closed: (() => void) | undefined;
+
+  constructor(
+    cluster: Cluster,
+    host: ClusterHost,
+    settings: HostClientSettings,
+    credentials: Credentials | undefined,
+    closed?: () => void,
+  ) {
+    this.cluster = cluster;
+    this.host = host;
+    this.#settings = settings;
+    this.#closed = closed;
+    this.#replies = new ReplyReader(cluster.thread.memory.outside);
+    this.#socket = PipelinedSocket.connect(this, cluster, host);
+    this.#isClosed = this.#socket === undefined;
+    if (this.#isClosed) return;
+    if (credentials !== undefined) {
+      const { password, username } = credentials;
+      this.#queue(username === '' ? textCommand('auth', password) : textCommand('auth', username, password), DISCARDED);
+    }
+    if (settings.readsFromReplicas) this.#queue(READONLY, DISCARDED);
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  get hasRequests(): boolean {
+    return this.#next < this.#pending.length;
+  }
+
+  /** The host accepts bytes more slowly than they come. */
+  get isBlocked(): boolean {
+    return this.#isBlocked;
+  }
+
+  /** Calls sender.hostDrained() when the host accepts bytes again, or is gone. */
+  whenDrained(sender: BlockedSender): void {
+    this.#blocked.add(sender);
+  }
+
+  /** Sends a command. The receiver gets its reply; failed() is not called before this returns. */
+  send(command: Buffer, receiver: ReplyReceiver, counts?: CommandCounts): boolean {
+    if (this.#isClosed) return false;
+    this.cluster.requestBegan(this.host);
+    counts?.began();
+    this.#queue(command, receiver, counts);
+    return true;
+  }
+
+  /** Ends the connection when all commands have their replies. */
+  drain(): void {
+    this.#closesWhenIdle = true;
+    if (!this.hasRequests) this.close();
+  }
+
+  /** Ends the connection. Commands without a reply fail. */
+  close(): void {
+    if (this.#isClosed) return;
+    this.#socket?.close();
+    this.#ended();
+  }
+
+  #queue(command: Buffer, receiver: ReplyReceiver, counts?: CommandCounts): void {
+    const { clock, wheel } = this.cluster.thread;
+    this.#pending.push({ receiver, counts, startMs: clock.monotonicMs });
+    this.#unsent.push(command);
+    this.#unsentBytes += command.length;
+    if (this.#socket?.isConnected !== true) return;
+    if (!this.#timeout.isScheduled) wheel.schedule(this.#timeout, this.#settings.timeoutMs);
+    if (this.#unsentBytes >= this.#settings.flushBytes) return this.flush();
+    if (!this.#flush.isScheduled) wheel.schedule(this.#flush, this.#settings.flushMs);
+  }
+
+  /** Sends the commands that wait for others. */
+  flush(): void {
+    const { thread } = this.cluster;
+    thread.wheel.cancel(this.#flush);
+    if (this.#isClosed || this.#socket?.isConnected !== true) return;
+    const unsent = this.#unsent;
+    this.#unsent = [];
+    this.#unsentBytes = 0;
+    for (const command of unsent) sendBytes(thread.memory, command, this.#socket);
+  }
+
+  timedOut(): void {
+    this.cluster.stats.increment(ClusterStats.at.upstream_rq_timeout);
+    this.host.stats.increment(HostStats.at.rq_timeout);
+    this.host.monitor?.timedOut();
+    this.close();
+  }
+
+  // ── PipelinedSocketEvents ────────────────────────────────────────────────────────────────────────────────────────
+
+  socketConnected(): void {
+    if (this.hasRequests) this.cluster.thread.wheel.schedule(this.#timeout, this.#settings.timeoutMs);
+    this.flush();
+  }
+
+  socketData(offset: number, length: number): void {
+    try {
+      this.#replies.add(this.cluster.thread.memory.bytes, offset, length);
+      for (let reply = this.#replies.next(); reply !== undefined; reply = this.#replies.next()) {
+        if (!this.hasRequests) throw new RespError('a reply to no command');
+        this.#received(reply);
+        if (this.#isClosed) return;
+      }
+      this.#replies.keep();
+    } catch (error) {
+      if (!(error instanceof RespError) && !(error instanceof HeldBytesError)) throw error;
+      this.cluster.stats.increment(ClusterStats.at.upstream_cx_protocol_error);
+      this.host.monitor?.failed();
+      this.close();
+    }
+  }
+
+  socketClosed(): void {
+    this.#ended();
+  }
+
+  socketBlocked(): void {
+    this.#isBlocked = true;
+  }
+
+  socketDrained(): void {
+    this.#isBlocked = false;
+    this.#releaseSenders();
+  }
+
+  #received(reply: Uint8Array): void {
+    const { clock, wheel } = this.cluster.thread;
+    const pending = this.#pending[this.#next++]!;
+    if (pending.receiver !== DISCARDED) {
+      this.cluster.requestEnded(this.host);
+      pending.counts?.ended(!isErrorReply(reply), clock.monotonicMs - pending.startMs);
+      this.host.stats.increment(isErrorReply(reply) ? HostStats.at.rq_error : HostStats.at.rq_success);
+    }
+    if (!this.hasRequests) {
+      this.#pending = [];
+      this.#next = 0;
+      wheel.cancel(this.#timeout);
+    } else {
+      if (this.#next > COMPACTED) this.#compact();
+      wheel.reschedule(this.#timeout, this.#settings.timeoutMs);
+    }
+    pending.receiver.replied(reply);
+    if (this.#closesWhenIdle && !this.hasRequests) this.close();
+  }
+
+  #compact(): void {
+    this.#pending = this.#pending.slice(this.#next);
+    this.#next = 0;
+  }
+
+  #ended(): void {
+    this.#isClosed = true;
+    const { clock, wheel } = this.cluster.thread;
+    wheel.cancel(this.#timeout);
+    wheel.cancel(this.#flush);
+    this.#replies.clear();
+    this.#unsent = [];
+    const pending = this.#pending.slice(this.#next);
+    this.#pending = [];
+    this.#next = 0;
+    this.#closed?.();
+    for (const { counts, receiver, startMs } of pending) {
+      if (receiver === DISCARDED) continue;
+      this.cluster.requestEnded(this.host);
+      counts?.ended(false, clock.monotonicMs - startMs);
+      receiver.failed();
+    }
+    this.#isBlocked = false;
+    this.#releaseSenders();
+  }
+
+  #releaseSenders(): void {
+    const senders = [...this.#blocked];
+    this.#blocked.clear();
+    for (const sender of senders) sender.hostDrained(this);
+  }
+}
+
+/** So many replied entries are dropped at once. */
+const COMPACTED = 1024;
+
+function timedOut(client: HostClient): void {
+  client.timedOut();
+}
+
+function flushDue(client: HostClient): void {
+  client.flush();
+}
