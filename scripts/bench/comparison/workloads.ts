@@ -6,8 +6,8 @@ export type SecurePort = 'https' | 'httpsRsa' | 'reencrypted';
 /** HTTP/2 to a host of HTTP/1.1, without and with TLS; and HTTP/2 without TLS to a host of HTTP/2, and to one of gRPC. */
 export type Http2Port = 'h2c' | 'h2' | 'h2ToH2' | 'grpc';
 
-/** A filter that reads a request header and sets another: in a script, and built in. */
-export type FilterPort = 'script' | 'mutation';
+/** A filter that reads a request header and sets another, in a script and built in; and a span of each request for a collector. */
+export type FilterPort = 'script' | 'mutation' | 'traced';
 
 export interface Workload {
   name: string;
@@ -64,6 +64,9 @@ export const GRPC_PATH = '/bench.Service/Unary.grpc';
 /** A message of 11 bytes with its prefix. */
 export const GRPC_MESSAGE = '\0\0\0\0\x0bhello world';
 
+/** The call that exports spans, which the host of gRPC answers too. */
+export const EXPORT_PATH = '/opentelemetry.proto.collector.trace.v1.TraceService/Export';
+
 /** As `h2load -c 16 -m 32`, and one request at a time. */
 const HTTP2: readonly Workload[] = [
   workload('h2c-16x32', false, { protocol: 'h2c', connections: 16, streams: 32 }),
@@ -76,6 +79,7 @@ const HTTP2: readonly Workload[] = [
 const FILTERS: readonly Workload[] = [
   workload('filter-built-in-64', false, { protocol: 'mutation', connections: 64 }),
   workload('filter-script-64', false, { protocol: 'script', connections: 64 }),
+  workload('traced-64', false, { protocol: 'traced', connections: 64 }),
 ];
 
 export const WORKLOADS: readonly Workload[] = [false, true].flatMap((logged) => [

@@ -72,6 +72,7 @@ export function envoyConfiguration(
       httpListener('grpc', ports.grpc, { ...manager, ...to('grpc_origin'), codec_type: 'HTTP2' }),
       httpListener('script', ports.script, through(script.filter)),
       httpListener('mutation', ports.mutation, through(HEADER_MUTATION)),
+      httpListener('traced', ports.traced, { ...manager, tracing: TRACING }),
     ],
     clusters: [
       staticCluster('origin', upstreamPort),
@@ -82,6 +83,18 @@ export function envoyConfiguration(
     extra: script.bootstrap,
   });
 }
+
+/** All requests are sampled. */
+const TRACING = {
+  provider: {
+    name: 'otel',
+    typed_config: {
+      '@type': 'type.googleapis.com/envoy.config.trace.v3.OpenTelemetryConfig',
+      grpc_service: { envoy_grpc: { cluster_name: 'grpc_origin' } },
+      service_name: 'bench',
+    },
+  },
+};
 
 const TLS = 'type.googleapis.com/envoy.extensions.transport_sockets.tls.v3';
 const CLIENT_TLS = {

@@ -10,7 +10,7 @@ import type { Peer, Ports } from './peer.js';
 
 export const haproxy: Peer = {
   name: 'haproxy',
-  supports: () => true,
+  supports: ({ protocol }) => protocol !== 'traced',
   start: (environment, ports) => {
     const { cores, directory } = environment;
     const configuration = join(directory, 'haproxy.cfg');

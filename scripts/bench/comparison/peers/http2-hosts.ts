@@ -1,10 +1,10 @@
-// The hosts of the HTTP/2 workloads: two nghttpd. One answers `/small`, the other a call of gRPC, with trailers.
+// The hosts of the HTTP/2 workloads: two nghttpd. One answers `/small`, the other calls of gRPC, with trailers.
 
 import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { spawnPinned } from '../../processes.js';
-import { GRPC_MESSAGE, GRPC_PATH } from '../workloads.js';
+import { EXPORT_PATH, GRPC_MESSAGE, GRPC_PATH } from '../workloads.js';
 
 const MAX_STREAMS = '1000';
 
@@ -12,9 +12,11 @@ const MAX_STREAMS = '1000';
 export function startHttp2Hosts(core: number, parent: string, ports: readonly [number, number]): ChildProcess[] {
   const directory = join(parent, 'http2-host');
   const types = join(parent, 'mime.types');
-  mkdirSync(join(directory, dirname(GRPC_PATH)), { recursive: true });
+  for (const path of [GRPC_PATH, EXPORT_PATH]) mkdirSync(join(directory, dirname(path)), { recursive: true });
   writeFileSync(join(directory, 'small'), 'x'.repeat(128));
   writeFileSync(join(directory, GRPC_PATH), GRPC_MESSAGE);
+  // An empty message.
+  writeFileSync(join(directory, EXPORT_PATH), '\0'.repeat(5));
   writeFileSync(types, 'application/grpc grpc\n');
   const start = (port: number, ...more: string[]): ChildProcess => {
     const args = [

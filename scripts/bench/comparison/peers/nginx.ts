@@ -13,8 +13,8 @@ const hasStream = existsSync(STREAM_MODULE);
 
 export const nginx: Peer = {
   name: 'nginx',
-  // It has no HTTP/2 to hosts but for gRPC, and Debian's no scripts.
-  supports: ({ protocol }) => (protocol === 'tcp' ? hasStream : protocol !== 'h2ToH2' && protocol !== 'script'),
+  // It has no HTTP/2 to hosts but for gRPC, and Debian's neither scripts nor tracing.
+  supports: ({ protocol }) => (protocol === 'tcp' ? hasStream : !['h2ToH2', 'script', 'traced'].includes(protocol)),
   start: (environment, ports) => {
     const { cores, directory } = environment;
     const configuration = join(directory, 'nginx.conf');

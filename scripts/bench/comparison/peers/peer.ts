@@ -10,7 +10,8 @@ import type { Workload } from '../workloads.js';
 
 /**
  * The ports of a proxy: HTTP and TCP, each without and with an access log; HTTPS with keys of two kinds, and HTTPS to a host with TLS; HTTP/2
- * without and with TLS, to a host of HTTP/2, and of gRPC; HTTP with a filter in a script and with a built-in one.
+ * without and with TLS, to a host of HTTP/2, and of gRPC; HTTP with a filter in a script and with a built-in one,
+ * and with tracing.
  */
 export interface Ports {
   http: number;
@@ -26,6 +27,7 @@ export interface Ports {
   grpc: number;
   script: number;
   mutation: number;
+  traced: number;
 }
 
 /** A started process and the access log that it writes. */
@@ -74,7 +76,7 @@ export async function startPeer(peer: Peer, environment: Environment): Promise<R
 }
 
 async function freePorts(): Promise<Ports> {
-  const plain = { http: 0, httpLogged: 0, tcp: 0, tcpLogged: 0, script: 0, mutation: 0 };
+  const plain = { http: 0, httpLogged: 0, tcp: 0, tcpLogged: 0, script: 0, mutation: 0, traced: 0 };
   const ports = { ...plain, https: 0, httpsRsa: 0, reencrypted: 0, h2c: 0, h2: 0, h2ToH2: 0, grpc: 0 };
   for (const name of Object.keys(ports)) ports[name as keyof Ports] = await freePort();
   return ports;
