@@ -2,6 +2,8 @@
 
 /** Bytes of the longest varint. */
 const VARINT_BYTES = 10;
+/** Up to this length a loop is faster than set(). */
+const LOOP_BYTES = 200;
 
 export class ProtobufWriter {
   #buffer = Buffer.allocUnsafeSlow(256);
@@ -86,15 +88,28 @@ export class ProtobufWriter {
     this.#length += bytes.length;
   }
 
+  /** Writes bytes that are given as lower-case hexadecimal. */
+  hex(field: number, digits: string): void {
+    const bytes = digits.length >> 1;
+    this.#tag(field, 2);
+    this.#varint(bytes);
+    this.#ensure(bytes);
+    const buffer = this.#buffer;
+    const start = this.#length;
+    for (let i = 0; i < bytes; i++)
+      buffer[start + i] = (nibble(digits.charCodeAt(2 * i)) << 4) | nibble(digits.charCodeAt(2 * i + 1));
+    this.#length = start + bytes;
+  }
+
   message(field: number, inner: ProtobufWriter): void {
     this.#tag(field, 2);
     this.#varint(inner.#length);
     this.#ensure(inner.#length);
     const buffer = this.#buffer;
-    let at = this.#length;
-    // Messages are short: a loop is faster than set().
-    for (let i = 0; i < inner.#length; i++) buffer[at++] = inner.#buffer[i]!;
-    this.#length = at;
+    const { length } = inner;
+    if (length > LOOP_BYTES) buffer.set(inner.#buffer.subarray(0, length), this.#length);
+    else for (let i = 0, at = this.#length; i < length; i++) buffer[at++] = inner.#buffer[i]!;
+    this.#length += length;
   }
 
   /** Writes the tag. Also makes room for a number after it. */
@@ -118,4 +133,8 @@ export class ProtobufWriter {
     larger.set(this.#buffer.subarray(0, this.#length));
     this.#buffer = larger;
   }
+}
+
+function nibble(digit: number): number {
+  return digit <= 57 ? digit - 48 : digit - 87;
 }

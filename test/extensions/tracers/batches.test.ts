@@ -6,6 +6,8 @@ import { SpanBuffer } from '../../../src/extensions/tracers/common/span-buffer.j
 
 const TIMERS = { reschedule() {}, cancel() {} };
 const ONE = new Uint8Array(1);
+/** Batches are sent in a microtask that is queued before this one. */
+const endOfTurn = Promise.resolve();
 type Done = (failure: string) => void;
 
 function spanBuffer(send: (done: Done) => void) {
@@ -38,26 +40,44 @@ function noRoom(): never {
   throw new Error('no room');
 }
 
-t.test('spans whose export throws are lost, and later ones are exported', (t) => {
+t.test('spans whose export throws are lost, and later ones are exported', async (t) => {
   let send: (done: Done) => void = noRoom;
   const { buffer, counts } = spanBuffer((done) => send(done));
   for (let i = 0; i < 50; i++) buffer.add(ONE);
+  await endOfTurn;
   t.strictSame(counts, { sent: 50, dropped: 50, unsent: 50 });
   send = (done) => done('');
   buffer.add(ONE);
+  await endOfTurn;
   t.strictSame(counts, { sent: 51, dropped: 50, unsent: 50 });
-  t.end();
 });
 
-t.test('spans that wait at the end are exported when an earlier export ends', (t) => {
+t.test('spans that wait at the end are exported when an earlier export ends', async (t) => {
   const pending: Done[] = [];
   const { buffer, counts } = spanBuffer((done) => pending.push(done));
-  for (let i = 0; i < 20; i++) buffer.add(ONE);
+  for (let i = 0; i < 20; i++) {
+    buffer.add(ONE);
+    await endOfTurn;
+  }
   t.equal(counts.sent, 16, 'some wait');
   buffer.close();
   pending[0]!('');
   t.equal(counts.sent, 20);
-  t.end();
+});
+
+t.test('the spans of one turn are exported together, unless the buffer is full before', async (t) => {
+  let exports = 0;
+  const { buffer, counts } = spanBuffer((done) => {
+    exports++;
+    done('');
+  });
+  for (let i = 0; i < 40; i++) buffer.add(ONE);
+  await endOfTurn;
+  t.equal(exports, 1);
+  for (let i = 0; i < 250; i++) buffer.add(ONE);
+  await endOfTurn;
+  t.equal(exports, 4);
+  t.strictSame(counts, { sent: 290, dropped: 0, unsent: 0 });
 });
 
 t.test('records whose export throws are lost, and later ones are exported', (t) => {

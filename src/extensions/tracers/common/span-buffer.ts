@@ -42,6 +42,7 @@ export class SpanBuffer {
   readonly #log = new OccasionalLog((text) => logger.warning(text));
   #isTimed = false;
   #isClosed = false;
+  #willFlush = false;
   #spans: Uint8Array[] = [];
   #bytes = 0;
   #exports = 0;
@@ -53,7 +54,10 @@ export class SpanBuffer {
     this.#events = events;
   }
 
-  /** Adds an encoded span. If the buffer is full, drops it and sends the others, as Envoy does. */
+  /**
+   * Adds an encoded span. A batch that is large enough is sent after the current turn. If the buffer is full, drops it and sends the others, as
+   * Envoy does.
+   */
   add(span: Uint8Array): void {
     const { maxSpans, minSpans } = this.#options;
     if (this.#spans.length >= maxSpans || this.#bytes + span.length > MAX_BYTES) {
@@ -62,8 +66,11 @@ export class SpanBuffer {
     }
     this.#spans.push(span);
     this.#bytes += span.length;
-    if (this.#spans.length >= minSpans.value || this.#isClosed) this.#flush();
-    if (this.#spans.length > 0) this.#flushSoon();
+    const isBatch = this.#spans.length >= minSpans.value;
+    // With a full batch, the other spans of this turn would be dropped.
+    if (this.#isClosed || (isBatch && this.#spans.length >= maxSpans)) this.#flush();
+    else if (isBatch) this.#flushAfterTurn();
+    else this.#flushSoon();
   }
 
   /** Sends the rest. Spans that are added later are sent at once. */
@@ -72,6 +79,17 @@ export class SpanBuffer {
     this.#flush();
     this.#timers.cancel(this.#timer);
     this.#isTimed = false;
+  }
+
+  /** One export takes the spans of all requests that end in one turn. */
+  #flushAfterTurn(): void {
+    if (this.#willFlush) return;
+    this.#willFlush = true;
+    queueMicrotask(() => {
+      this.#willFlush = false;
+      this.#flush();
+      if (this.#spans.length > 0) this.#flushSoon();
+    });
   }
 
   #flushSoon(): void {

@@ -119,10 +119,10 @@ export class OpenTelemetrySpan implements Span {
   #encode(endMs: number): Uint8Array {
     const { isParentRemote, parentId, state, traceId } = this.#place;
     message.clear();
-    message.bytes(1, Buffer.from(traceId, 'hex'));
-    message.bytes(2, Buffer.from(this.spanId, 'hex'));
+    message.hex(1, traceId);
+    message.hex(2, this.spanId);
     writeText(message, 3, state);
-    if (parentId !== '') message.bytes(4, Buffer.from(parentId, 'hex'));
+    if (parentId !== '') message.hex(4, parentId);
     writeText(message, 5, this.#name);
     message.number(6, this.#kind);
     writeNanos(message, 7, this.#startMs);

@@ -33,6 +33,9 @@ export class OpenTelemetryTracer implements Tracer, SpanSink {
   readonly #exporter: OtlpExporter;
   readonly #resource: Uint8Array;
   readonly #scope: Uint8Array | undefined;
+  readonly #scopeSpans = new ProtobufWriter();
+  readonly #resourceSpans = new ProtobufWriter();
+  readonly #request = new ProtobufWriter();
 
   constructor(config: OpenTelemetryConfig, context: WorkerContext, exporter: OtlpExporter) {
     const { random, runtime, timers } = context;
@@ -82,14 +85,17 @@ export class OpenTelemetryTracer implements Tracer, SpanSink {
 
   /** Returns an encoded ExportTraceServiceRequest. */
   #encode(spans: readonly Uint8Array[]): Uint8Array {
-    const scopeSpans = new ProtobufWriter();
+    const scopeSpans = this.#scopeSpans;
+    const resourceSpans = this.#resourceSpans;
+    const request = this.#request;
+    scopeSpans.clear();
+    resourceSpans.clear();
+    request.clear();
     if (this.#scope !== undefined) scopeSpans.bytes(1, this.#scope);
     for (const span of spans) scopeSpans.bytes(2, span);
-    const resourceSpans = new ProtobufWriter();
     resourceSpans.bytes(1, this.#resource);
-    resourceSpans.bytes(2, scopeSpans.copy());
-    const request = new ProtobufWriter();
-    request.bytes(1, resourceSpans.copy());
+    resourceSpans.message(2, scopeSpans);
+    request.message(1, resourceSpans);
     return request.copy();
   }
 }
