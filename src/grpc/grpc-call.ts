@@ -28,6 +28,16 @@ export interface GrpcCallRequest {
   readonly maxMessageBytes: number;
 }
 
+/** The state in which a call begins, if it has one. */
+export interface GrpcOpening {
+  /** The first messages. */
+  readonly messages: readonly Uint8Array[];
+  /** No other message follows. */
+  readonly isComplete: boolean;
+  /** See GrpcCall.pause(). */
+  readonly isPaused: boolean;
+}
+
 /** onEnd() is called exactly once, perhaps before GrpcCall.start() returns, but never after cancel(). No other event follows. */
 export interface GrpcCallEvents {
   /** Called when the call has a connection. */
@@ -67,7 +77,7 @@ export class GrpcCall extends OutgoingCall {
     cluster: Cluster | undefined,
     request: GrpcCallRequest,
     events: GrpcCallEvents,
-    first?: Uint8Array,
+    opening?: GrpcOpening,
     retries?: RetriedCall,
   ): GrpcCall | undefined {
     const thread = caller.begin();
@@ -78,11 +88,7 @@ export class GrpcCall extends OutgoingCall {
       return undefined;
     }
     const call = new GrpcCall(caller, cluster!, host, request, events, retries);
-    // A unary call is sent in one piece.
-    if (first !== undefined) {
-      call.enqueue(framed(first));
-      call.completeBody();
-    }
+    if (opening !== undefined) call.#open(opening);
     call.start(request.timeoutMs);
     return call.#isDone ? undefined : call;
   }
@@ -199,6 +205,12 @@ export class GrpcCall extends OutgoingCall {
   }
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #open({ isComplete, isPaused, messages }: GrpcOpening): void {
+    for (const message of messages) this.enqueue(framed(message));
+    if (isComplete) this.completeBody();
+    this.#isPaused = isPaused;
+  }
 
   /** Called when the response is complete. */
   #complete(status: GrpcStatus): void {

@@ -13,7 +13,7 @@ import type { CallingThread } from '../upstream/calling-thread.js';
 import type { ClusterReference } from '../upstream/cluster-manager.js';
 import { compileCallRetries } from '../upstream/http-calls/call-retry-policy.js';
 import type { RunningCall } from '../upstream/http-calls/retried-call.js';
-import { GrpcCall, type GrpcCallEvents, type GrpcCallRequest } from './grpc-call.js';
+import { GrpcCall, type GrpcCallEvents, type GrpcCallRequest, type GrpcOpening } from './grpc-call.js';
 import { compileMetadata } from './initial-metadata.js';
 import { type GrpcStream, RetriedGrpcCall } from './retried-grpc-call.js';
 import { GrpcCode, type GrpcStatus } from './status.js';
@@ -118,7 +118,7 @@ export class GrpcChannel {
     };
     call =
       this.#retries === undefined
-        ? GrpcCall.start(this.#thread, this.#cluster.current, request, received, message)
+        ? GrpcCall.start(this.#thread, this.#cluster.current, request, received, unaryOpening(message))
         : new RetriedGrpcCall(this.#thread, this.#cluster, request, received, this.#retries, message).begin();
     return call;
   }
@@ -145,6 +145,10 @@ export class GrpcChannel {
     head.add(FORWARDED_FOR, this.#thread.ip);
     if (timeoutMs > 0) head.add(EXPECTED_TIMEOUT, String(Math.floor(timeoutMs)));
   }
+}
+
+function unaryOpening(message: Uint8Array): GrpcOpening {
+  return { messages: [message], isComplete: true, isPaused: false };
 }
 
 const NO_STREAM = new StreamInfo();

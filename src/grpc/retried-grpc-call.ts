@@ -25,8 +25,6 @@ export class RetriedGrpcCall extends RetriedCall<GrpcCall> implements GrpcStream
   readonly #cluster: ClusterReference;
   readonly #request: GrpcCallRequest;
   readonly #events: GrpcCallEvents;
-  /** The message of a unary call. */
-  readonly #first: Uint8Array | undefined;
   /** Messages for the next try. Undefined: there will be none. */
   #kept: Uint8Array[] | undefined = [];
   #keptBytes = 0;
@@ -46,7 +44,9 @@ export class RetriedGrpcCall extends RetriedCall<GrpcCall> implements GrpcStream
     this.#cluster = cluster;
     this.#request = request;
     this.#events = events;
-    this.#first = first;
+    if (first === undefined) return;
+    this.#kept = [first];
+    this.#isEnded = true;
   }
 
   get queuedBytes(): number {
@@ -80,11 +80,8 @@ export class RetriedGrpcCall extends RetriedCall<GrpcCall> implements GrpcStream
   }
 
   protected startTry(): GrpcCall | undefined {
-    const call = GrpcCall.start(this.caller, this.#cluster.current, this.#request, this.#events, this.#first, this);
-    if (call === undefined) return undefined;
-    if (this.#isPaused) call.pause();
-    for (const message of this.#kept ?? []) call.write(message);
-    if (this.#isEnded) call.end();
+    const opening = { messages: this.#kept ?? [], isComplete: this.#isEnded, isPaused: this.#isPaused };
+    const call = GrpcCall.start(this.caller, this.#cluster.current, this.#request, this.#events, opening, this);
     if (this.#keptBytes > MAX_KEPT_BYTES) this.#kept = undefined;
     return call;
   }

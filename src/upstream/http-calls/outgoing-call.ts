@@ -116,10 +116,11 @@ export abstract class OutgoingCall implements PoolRequest {
 
   /**
    * Begins the call, which ends after `timeoutMs` at the latest (0: never); a retry, after the rest of that. failed() may be called before
-   * this returns. Throws
-   * what writeHead() throws if that is called at once, and what HttpPool.start() throws: then the call has ended without an event.
+   * this returns. Throws what writeHead() throws if that is called at once, and what HttpPool.start() throws: then the call has ended without
+   * an event.
    */
   protected start(timeoutMs: number): void {
+    this.#retries?.began(this);
     try {
       this.endWithin(this.#retries === undefined ? timeoutMs : this.#retries.remainingMs);
       this.#pool = this.cluster.pool(this.host, Priority.Default, undefined, this.#traits());
@@ -248,6 +249,7 @@ export abstract class OutgoingCall implements PoolRequest {
       else this.abort();
       return;
     }
+    if (this.#isTryLimited) this.#limitCall(this.#retries!);
     this.status = headers.status;
     this.countResponse(headers, endStream);
     this.#isCanary = isCanaryResponse(headers, host);
@@ -325,6 +327,13 @@ export abstract class OutgoingCall implements PoolRequest {
     if (this.#isTryLimited) this.cluster.thread.wheel.reschedule(this.#timer, tryTimeoutMs);
   }
 
+  /** As in Envoy, the limit of a try ends with the response head. */
+  #limitCall({ remainingMs }: RetriedCall): void {
+    this.#isTryLimited = false;
+    this.cluster.thread.wheel.cancel(this.#timer);
+    this.endWithin(remainingMs);
+  }
+
   /** Returns whether another try follows this one, which has no response. */
   #isRetried(kind: RetryReset, isSent: boolean): boolean {
     if (this.#retries === undefined || this.status !== 0) return false;
@@ -368,6 +377,8 @@ export abstract class OutgoingCall implements PoolRequest {
     this.#state = State.Finished;
     this.#encoder = undefined;
     this.cluster.thread.wheel.cancel(this.#timer);
+    if (state === State.Finished) return;
+    this.#retries?.tryEnded();
     if (state === State.Running) this.cluster.requestEnded(this.host);
   }
 }

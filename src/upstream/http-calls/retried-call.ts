@@ -63,6 +63,16 @@ export abstract class RetriedCall<C extends RunningCall = RunningCall> implement
 
   // ── For OutgoingCall ─────────────────────────────────────────────────────────────────────────────────────────────
 
+  /** Called before a try calls its pool, whose events may cancel this call, or write to it. */
+  began(call: C): void {
+    this.current = call;
+  }
+
+  /** Called when a try has ended, for any reason. */
+  tryEnded(): void {
+    if (!this.isWaiting) this.settle();
+  }
+
   /** The remaining part of the call's timeout in milliseconds; 0: it has none. */
   get remainingMs(): number {
     return this.endsMs === Number.POSITIVE_INFINITY ? 0 : Math.max(1, this.endsMs - this.thread.clock.monotonicMs);
@@ -145,11 +155,11 @@ export abstract class RetriedCall<C extends RunningCall = RunningCall> implement
 
   private beginNext(): void {
     this.caller.begin();
+    if (this.thread.clock.monotonicMs >= this.endsMs) {
+      this.settle();
+      return this.timedOut();
+    }
     try {
-      if (this.thread.clock.monotonicMs >= this.endsMs) {
-        this.settle();
-        return this.timedOut();
-      }
       this.current = this.startTry();
     } catch (error) {
       this.settle();

@@ -34,6 +34,8 @@ const TOKEN = 'eyJhbGciOiJSUzI1NiIsInR5cCI6IkpXVCIsImtpZCI6ImEifQ.eyJpc3MiOiJpIn
 const QUICK = { base_interval: '0.001s', max_interval: '20s' };
 /** Limits each try. */
 const SHORT = { base_interval: '0.001s', max_interval: '0.3s' };
+/** How long the body of a slow response takes. */
+const SLOW_MS = 600;
 
 /** The first path segment of requests by HTTP, or the metadata x-mode of calls, chooses the behaviour of a service. */
 interface Services {
@@ -52,7 +54,9 @@ async function startServices(t: Test): Promise<Services> {
     if (mode === 'silent') return;
     if (mode === 'broken') return void request.socket.destroy();
     response.statusCode = mode === 'unavailable' || (mode === 'once' && isFirst) ? 503 : 200;
-    response.end();
+    if (mode !== 'slow') return void response.end();
+    response.write('begin');
+    setTimeout(() => response.end('end'), SLOW_MS);
   });
   const grpc = createHttp2();
   grpc.on('stream', (stream, headers) => {
@@ -173,12 +177,15 @@ besideEnvoy('each try is limited by the longest back-off interval, and all by th
     unretried: httpAuthz('silent', retried(2, undefined, SHORT)),
     whole: httpAuthz('silent', retried(9, '5xx', SHORT), '0.5s'),
     grpc: grpcAuthz('silent', retried(1, '5xx', SHORT)),
+    slow: httpAuthz('slow', retried(1, '5xx', SHORT)),
   });
   t.same(await outcome('tries'), [403, 3]);
   t.same(await outcome('unretried'), [403, 1]);
   t.same(await outcome('whole'), [403, 2]);
   t.same(await outcome('grpc'), [403, 2]);
+  t.same(await outcome('slow'), [200, 1], 'the limit of a try ends with the response head');
   await baton.waitForStats({
+    'cluster.http.circuit_breakers.default.remaining_retries': 3,
     'cluster.http.upstream_rq_per_try_timeout': 5,
     'cluster.http.upstream_rq_timeout': 1,
     'cluster.grpc.upstream_rq_per_try_timeout': 2,
