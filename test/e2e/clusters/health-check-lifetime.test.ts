@@ -1,6 +1,7 @@
 // Health checks across changes of their cluster: added and removed endpoints, new versions, reloads, and removal.
 
 import { readdirSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
 import t from 'tap';
 import { ResourceFile } from '../dynamic/resource-file.js';
 import {
@@ -10,6 +11,7 @@ import {
   loopback,
   routeAllTo,
   startBaton,
+  type Teardown,
   tempDir,
   waitFor,
 } from '../harness/index.js';
@@ -81,6 +83,64 @@ t.test(
     t.equal(b.checks.length, length, 'it is not checked any more');
   },
 );
+
+/** A proxy that connects to the port of the target. */
+async function startHttpProxy(t: Teardown): Promise<{ readonly port: number; connections: number }> {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => {
+    proxy.connections++;
+    socket.on('error', () => {});
+    socket.once('data', (head) => {
+      const host = connect(Number(/:(\d+) /.exec(head.toString('latin1'))![1]), '127.0.0.1');
+      sockets.push(host);
+      host.on('error', () => {});
+      socket.write('HTTP/1.1 200 OK\r\n\r\n');
+      socket.pipe(host).pipe(socket);
+    });
+    sockets.push(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(async () => {
+    for (const socket of sockets) socket.destroy();
+    await new Promise((resolve) => server.close(resolve));
+  });
+  const proxy = { port: (server.address() as { port: number }).port, connections: 0 };
+  return proxy;
+}
+
+t.test('checks follow the host to another HTTP proxy', async (t) => {
+  const a = await CheckedUpstream.start(t, 'a');
+  const [first, second] = [await startHttpProxy(t), await startHttpProxy(t)];
+  const assigned = new ResourceFile(tempDir(t), 'eds');
+  const through = (port: number) => {
+    const key = 'envoy.http11_proxy_transport_socket.proxy_address';
+    const proxy = { '@type': 'type.googleapis.com/envoy.config.core.v3.Address', ...loopback(port) };
+    const endpoint = { address: loopback(a.port) };
+    assigned.write('envoy.config.endpoint.v3.ClusterLoadAssignment', {
+      cluster_name: 'api',
+      endpoints: [{ lb_endpoints: [{ endpoint, metadata: { typed_filter_metadata: { [key]: proxy } } }] }],
+    });
+  };
+  through(first.port);
+  const sockets = 'type.googleapis.com/envoy.extensions.transport_sockets';
+  const baton = await startWith(
+    t,
+    edsCluster(assigned, {
+      transport_socket: {
+        name: 'proxy',
+        typed_config: {
+          '@type': `${sockets}.http_11_proxy.v3.Http11ProxyUpstreamTransport`,
+          transport_socket: { name: 'raw', typed_config: { '@type': `${sockets}.raw_buffer.v3.RawBuffer` } },
+        },
+      },
+    }),
+  );
+  await baton.waitForStat('cluster.api.health_check.healthy', 1);
+  t.equal(first.connections, 1);
+  through(second.port);
+  await waitFor(() => second.connections > 0, { what: 'a check through the other proxy' });
+  t.same(await flags(baton), { [a.port]: 'healthy' });
+});
 
 t.test('cluster updates leak no connection and no descriptor of health checks', async (t) => {
   const a = await CheckedUpstream.start(t, 'a');

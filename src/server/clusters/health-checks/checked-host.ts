@@ -2,6 +2,7 @@
 
 import { messageOf } from '../../../common/errors/errors.js';
 import { shownName } from '../../../common/text/shown.js';
+import { proxyAddressIn } from '../../../config/fields/proxy-address.js';
 import { addressText } from '../../../io/addresses/address.js';
 import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
 import { getLogger } from '../../../log/logger.js';
@@ -87,7 +88,7 @@ export class CheckedHost {
     const before = this.#endpoint;
     this.#endpoint = endpoint;
     const isSamePlace = isSameAddress(checkAddress(before), checkAddress(endpoint));
-    if (isSamePlace && before.check?.hostname === endpoint.check?.hostname) return;
+    if (isSamePlace && before.check?.hostname === endpoint.check?.hostname && isSameWay(before, endpoint)) return;
     this.#checker?.close();
     this.#checker = undefined;
     if (!isSamePlace && endpoint.key === undefined) this.#health = this.#newHealth();
@@ -168,6 +169,16 @@ export class CheckedHost {
       logger.debug(`${what()}: its check has ${isGood ? 'passed' : 'failed'}: ${reason}`);
     }
   }
+}
+
+/** Returns whether connections to both endpoints go through the same HTTP proxy, if any, with the same transport socket. */
+function isSameWay(a: ResolvedEndpoint, b: ResolvedEndpoint): boolean {
+  if (a.transport !== b.transport || a.hostname !== b.hostname) return false;
+  return (
+    a === b ||
+    (JSON.stringify(proxyAddressIn(a.metadata)) === JSON.stringify(proxyAddressIn(b.metadata)) &&
+      JSON.stringify(proxyAddressIn(a.localityMetadata)) === JSON.stringify(proxyAddressIn(b.localityMetadata)))
+  );
 }
 
 function onTimer(host: CheckedHost): void {
