@@ -137,7 +137,9 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
     const isUntouched = this.writing === Writing.Head && this.reading === Reading.Head && this.bufferedBytes === 0;
     const isComplete = this.reading === Reading.Complete && this.writing === Writing.Complete;
     let end = isComplete ? StreamEnd.Complete : StreamEnd.Abandoned;
-    if (this.#isTunnel && reason === ResetReason.LocalClose) end = StreamEnd.Closed;
+    // The caller of a POST may use both bodies as a tunnel too.
+    const isOpen = this.#isTunnel || (this.writing === Writing.Complete && this.reading !== Reading.Head);
+    if (isOpen && reason === ResetReason.LocalClose) end = StreamEnd.Closed;
     else if (this.#isTunnel && this.writing === Writing.Raw) end = StreamEnd.CutOff;
     this.#finish(isUntouched && !this.ended, end);
   }

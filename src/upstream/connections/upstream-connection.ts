@@ -46,6 +46,8 @@ export interface ConnectionPool {
 
 /** How long pending bytes may take when a connection is closed in order. */
 const FLUSH_MS = 1000;
+/** The same for a tunnel: its host may read the rest more slowly. */
+const TUNNEL_FLUSH_MS = 60_000;
 /** How long the host of a tunnel that is ended in order may go on sending. */
 const TUNNEL_LINGER_MS = 5000;
 
@@ -313,7 +315,9 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     else {
       // Both sides have half-closed: the first one counts.
       const by = end === StreamEnd.EndedByClient ? EndedBy.Local : undefined;
-      this.closeInOrder(FLUSH_MS, end === StreamEnd.Closed ? TUNNEL_LINGER_MS : 0, undefined, by);
+      const isTunnel = end === StreamEnd.Closed || end === StreamEnd.EndedByHost || end === StreamEnd.EndedByClient;
+      const lingerMs = end === StreamEnd.Closed ? TUNNEL_LINGER_MS : 0;
+      this.closeInOrder(isTunnel ? TUNNEL_FLUSH_MS : FLUSH_MS, lingerMs, undefined, by);
     }
     this.pool.connectionClosed(this);
   }

@@ -12,6 +12,7 @@ import {
   type Config,
   fileAccessLog,
   HTTP2_CLUSTER,
+  loopback,
   startBaton,
   staticCluster,
   type Teardown,
@@ -20,6 +21,7 @@ import {
   waitFor,
 } from '../harness/index.js';
 import { logLines } from '../harness/log-lines.js';
+import { startRateLimitService } from '../http/extensions/ratelimit-service.js';
 import { openStream, type Stream } from './stream.js';
 
 const ACCEPTED = 'HTTP/1.1 200 OK\r\n\r\n';
@@ -260,6 +262,83 @@ besideEnvoy('a POST carries both directions as bodies', async (t, program) => {
   void client.write('abc');
   const head = 'POST /tunnel HTTP/1.1\r\nhost: target.example:443\r\ntransfer-encoding: chunked\r\n\r\n';
   await waitFor(() => proxy.received[0] === `${head}3\r\nabc\r\n`, { what: 'the chunk' });
+});
+
+besideEnvoy('the end of the client completes the body of a POST', async (t, program) => {
+  const proxy = await startAnswering(t, 'HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
+  const { client } = await openTunnel(t, program, proxy.port, { tunnel: { ...TUNNEL, use_post: true } });
+  await client.write('abc');
+  await waitFor(() => proxy.received[0]!.endsWith('3\r\nabc\r\n'), { what: 'the chunk' });
+  client.end();
+  t.equal(await client.isClosed(), 'end');
+  await waitFor(() => proxy.sockets[0]!.readableEnded, { what: 'the end of the connection' });
+  t.ok(proxy.received[0]!.endsWith('3\r\nabc\r\n0\r\n\r\n'), JSON.stringify(proxy.received[0]));
+});
+
+besideEnvoy('a host gets all bytes of a client that has ended, however late it reads them', async (t, program) => {
+  const proxy = await startAnswering(t, ACCEPTED, (socket) => socket.pause());
+  const { client } = await openTunnel(t, program, proxy.port);
+  // More than the kernel takes, and less than a send queue.
+  const size = 6 * 1024 * 1024;
+  await waitFor(() => proxy.received[0]?.endsWith('\r\n\r\n') === true, { what: 'the request' });
+  const head = proxy.received[0]!.length;
+  void client.write(Buffer.alloc(size, 'a')).catch(() => {});
+  client.end();
+  // Longer than the rest of an exchange without a tunnel may take.
+  const begin = performance.now();
+  await waitFor(() => performance.now() - begin > 1500, { what: 'the time' });
+  proxy.sockets[0]!.resume();
+  await waitFor(() => proxy.sockets[0]!.readableEnded || proxy.sockets[0]!.destroyed, { what: 'the end of the bytes' });
+  t.equal(proxy.received[0]!.length - head, size);
+});
+
+t.test('bytes and the end of a client that network filters have held follow the accepted CONNECT', async (t) => {
+  let open = () => {};
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const service = await startRateLimitService(t, {}, gate);
+  const port = await startHttp2(t, echo);
+  const network = 'type.googleapis.com/envoy.extensions.filters.network';
+  const filter = (message: string, config: Config) => ({
+    name: message,
+    typed_config: { '@type': `${network}.${message}`, stat_prefix: 'a', ...config },
+  });
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners: [
+        {
+          name: 'tunnel',
+          address: loopback(0),
+          filter_chains: [
+            {
+              filters: [
+                filter('ratelimit.v3.RateLimit', {
+                  domain: 'a',
+                  timeout: '30s',
+                  descriptors: [{ entries: [{ key: 'a', value: 'b' }] }],
+                  rate_limit_service: {
+                    transport_api_version: 'V3',
+                    grpc_service: { envoy_grpc: { cluster_name: 'limits' } },
+                  },
+                }),
+                filter('connection_limit.v3.ConnectionLimit', { max_connections: 10 }),
+                filter('tcp_proxy.v3.TcpProxy', { cluster: 'proxy', tunneling_config: TUNNEL }),
+              ],
+            },
+          ],
+        },
+      ],
+      clusters: [staticCluster('proxy', port, HTTP2_CLUSTER), staticCluster('limits', service.port, HTTP2_CLUSTER)],
+    }),
+  });
+  const client = await openStream(t, await baton.listenerPort('tunnel'));
+  await client.write('early');
+  client.end();
+  await baton.waitForStats({ 'ratelimit.a.active': 1 });
+  open();
+  t.equal(await client.isClosed(), 'end');
+  t.equal(client.head, 'earlybye');
 });
 
 // ── HTTP/2 ───────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -30,6 +30,8 @@ export interface RateLimitService {
 export async function startRateLimitService(
   t: Teardown,
   answers: Readonly<Record<string, object>>,
+  /** Answers wait for it. */
+  gate: Promise<void> = Promise.resolve(),
 ): Promise<RateLimitService> {
   const questions: Question[] = [];
   const sessions = new Set<ServerHttp2Session>();
@@ -39,7 +41,8 @@ export async function startRateLimitService(
     const reader = new MessageReader(2 ** 20);
     stream.on('error', () => {});
     stream.on('data', (bytes: Buffer) => reader.push(bytes));
-    stream.on('end', () => {
+    stream.on('end', async () => {
+      await gate;
       const message = types[QUESTION].decode(reader.next() as Buffer);
       const question = types[QUESTION].toObject(message, { longs: Number, enums: String }) as Question;
       questions.push(question);

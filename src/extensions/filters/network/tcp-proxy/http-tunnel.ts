@@ -59,6 +59,8 @@ export class HttpTunnel implements HostStream, PoolRequest {
   #informational = 0;
   #isSent = false;
   #isReceived = false;
+  /** The host's connection accepts no more bytes for now. */
+  #isBlocked = false;
 
   constructor(
     events: TunnelEvents,
@@ -125,9 +127,10 @@ export class HttpTunnel implements HostStream, PoolRequest {
   }
 
   close(): void {
+    const wasOpen = this.#state === State.Open;
     // The host has ended its direction: the end of the other one completes the exchange.
     if (this.#isReceived) this.shutdown();
-    this.#abandon(ResetReason.LocalClose);
+    this.#abandon(wasOpen ? ResetReason.LocalClose : ResetReason.LocalReset);
   }
 
   reset(): void {
@@ -183,6 +186,7 @@ export class HttpTunnel implements HostStream, PoolRequest {
     this.connectedMs = this.#cluster.thread.clock.monotonicMs;
     this.#host.monitor?.tcpConnected();
     this.#events.upstreamConnected();
+    if (this.#isBlocked) this.onWriteBlocked();
   }
 
   onData(offset: number, length: number, endStream: boolean): void {
@@ -210,12 +214,14 @@ export class HttpTunnel implements HostStream, PoolRequest {
   }
 
   onWriteBlocked(): void {
+    this.#isBlocked = true;
     if (this.#state !== State.Open) return;
     this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_backed_up_total);
     this.#events.upstreamBlocked();
   }
 
   onWriteDrained(): void {
+    this.#isBlocked = false;
     if (this.#state !== State.Open) return;
     this.#cluster.stats.increment(ClusterStats.at.upstream_flow_control_drained_total);
     this.#events.upstreamDrained();

@@ -10,6 +10,7 @@ import { Word64, xxh64Text } from '../../../../common/xxh64.js';
 import { LB_NAMESPACE, MetadataMatch } from '../../../../http/routing/actions/metadata-match.js';
 import { ipOfAddress, isInternalText } from '../../../../io/addresses/address.js';
 import type { BufferedBytes } from '../../../../io/buffered-bytes.js';
+import { HeldBytes } from '../../../../io/held-bytes.js';
 import { Timer } from '../../../../io/time/timing-wheel.js';
 import type { Stall } from '../../../../io/transport/connection-handler.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../../../listener/downstream-connection.js';
@@ -52,6 +53,10 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
   #match: MetadataMatch | undefined;
   #attempts = 0;
   #activeMs: number;
+  /** The host has been connected: bytes of the client go to it. */
+  #isOpen = false;
+  /** Bytes of the client that network filters have passed on before; undefined: none. */
+  #early: HeldBytes | undefined;
   #clientEnded = false;
   #serverEnded = false;
   /** Created when the connection waits until its cluster has the host that it names. */
@@ -166,6 +171,7 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
     this.#clientEnded = takenOver.clientEnded;
     this.#serverEnded = takenOver.serverEnded;
     this.#cluster = cluster;
+    this.#isOpen = true;
     const upstream = UpstreamSocket.takeOver(this, cluster, host, { id, startMs: takenOver.upstreamStartMs });
     this.#upstream = upstream;
     info.upstreamConnectionId = upstream.serial;
@@ -213,15 +219,20 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
     this.info.bytesReceived += length;
     this.proxy.stats.addBytes(TcpStats.at.downstream_cx_rx_bytes_total, length);
     if (this.downstream.chain.overload?.tcpProxyData?.sheds()) return this.#shed();
+    if (!this.#isOpen) return this.#holdEarly(offset, length);
     this.#upstream?.sendUnchecked(offset, length);
     if (this.proxy.options.checksDrain) this.#checkDrain();
   }
 
   onEnd(): void {
     this.#clientEnded = true;
-    if (this.#upstream === undefined || this.#serverEnded || !this.#upstream.halfCloses)
-      return this.#bothEnded(EndedBy.Local);
-    this.#upstream.shutdown();
+    // It follows the early bytes.
+    if (!this.#isOpen) return;
+    const upstream = this.#upstream;
+    if (upstream?.halfCloses === true && !this.#serverEnded) return upstream.shutdown();
+    // The host must see that this direction is complete, and not cut off.
+    if (upstream?.halfCloses === false) upstream.shutdown();
+    this.#bothEnded(EndedBy.Local);
   }
 
   onReset(): void {
@@ -325,8 +336,29 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
     info.upstreamRemoteAddress = proxyText || info.upstreamHost;
     const { connected } = this.proxy.options.logs;
     if (connected.length > 0) this.#record('TcpUpstreamConnected', connected);
+    this.#sendEarly();
+    if (this.#isOver) return;
     this.downstream.resume();
     if (connectedId !== undefined) this.downstream.drain.handOverQueue?.add(this.downstream);
+  }
+
+  /** Keeps bytes for the host that is not connected yet: the first one may fail, and a tunnel must not get them before it is open. */
+  #holdEarly(offset: number, length: number): void {
+    this.#early ??= new HeldBytes(this.proxy.thread.memory);
+    if (this.#early.append(offset, length)) return;
+    this.info.responseFlags |= ResponseFlag.OverloadManager;
+    this.info.connectionTerminationDetails = 'memory_pressure';
+    this.#break();
+  }
+
+  /** Sends what the client has sent before the host was connected. */
+  #sendEarly(): void {
+    this.#isOpen = true;
+    this.#early?.forEach((offset, length) => {
+      this.#upstream?.sendUnchecked(offset, length);
+    });
+    this.#early?.clear();
+    if (this.#clientEnded && !this.#isOver) this.onEnd();
   }
 
   upstreamConnectFailed(detail: string): void {
@@ -590,6 +622,7 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
     thread.wheel.cancel(this.#timer);
     if (this.#backoff !== undefined) thread.wheel.cancel(this.#backoff);
     this.#periodicLog?.stop();
+    this.#early?.clear();
     this.#hostWait?.stop();
     if (this.#awaitedCluster !== '') options.onDemand!.clusters.cancel(this.#awaitedCluster, this);
     this.#awaitedCluster = '';
