@@ -101,7 +101,7 @@ export abstract class HostConnection implements ConnectionHandler {
     this.stats = stats;
     this.timer = new Timer<HostConnection>(this, onTimer);
     this.startMs = takenOver?.startMs ?? thread.clock.monotonicMs;
-    this.#proxy = takenOver === undefined ? cluster.transportOf(host)?.proxyOf(host) : undefined;
+    this.#proxy = cluster.transportOf(host)?.proxyOf(host);
     this.proxyText = this.#proxy?.text ?? '';
     this.id = takenOver?.id ?? this.#connect(options);
     if (takenOver === undefined) this.#prepare(options);

@@ -163,7 +163,7 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
     info.bytesReceived = takenOver.bytesReceived;
     info.bytesSent = takenOver.bytesSent;
     info.upstreamCluster = cluster.spec;
-    info.upstreamHost = info.upstreamRemoteAddress = takenOver.host;
+    info.upstreamHost = takenOver.host;
     info.host = host;
     info.upstreamLocalAddress = takenOver.upstreamLocal;
     info.attemptCount = this.#attempts = takenOver.attempts;
@@ -175,6 +175,7 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
     const upstream = UpstreamSocket.takeOver(this, cluster, host, { id, startMs: takenOver.upstreamStartMs });
     this.#upstream = upstream;
     info.upstreamConnectionId = upstream.serial;
+    info.upstreamRemoteAddress = upstream.proxyText || takenOver.host;
     const { intervalMs, periodic } = this.proxy.options.logs;
     if (periodic.length > 0)
       this.#periodicLog = new PeriodicLog(this.proxy.thread.wheel, intervalMs, () =>
@@ -466,6 +467,7 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
 
   #release(): void {
     this.#isOver = true;
+    this.#periodicLog?.stop();
     this.#upstream!.release();
     this.downstream.release();
   }
