@@ -3,10 +3,10 @@
 
 import { StreamInfo } from '../access-log/stream/stream-info.js';
 import { byteText } from '../common/text/byte-text.js';
-import { headerKey } from '../common/text/header-names.js';
+import { type HeaderKey, headerKey } from '../common/text/header-names.js';
 import { durationMs } from '../common/time/duration.js';
 import type { GrpcService } from '../config/generated/api.js';
-import type { HeaderBlock } from '../http/headers/header-block.js';
+import { type HeaderBlock, headerBlocks } from '../http/headers/header-block.js';
 import type { HeaderMutations } from '../http/headers/header-mutations.js';
 import type { RetryPolicy } from '../http/routing/retries/retry-policy.js';
 import type { CallingThread } from '../upstream/calling-thread.js';
@@ -33,11 +33,17 @@ export interface UnaryEvents {
   onFailure(status: GrpcStatus): void;
 }
 
+interface Field {
+  readonly key: HeaderKey;
+  readonly value: string;
+}
+
 export class GrpcChannel {
   readonly #thread: CallingThread;
   readonly #cluster: ClusterReference;
   readonly #authority: string;
   readonly #metadata: HeaderMutations | undefined;
+  readonly #hasOperators: boolean;
   /** Undefined: the service has none. */
   readonly #timeoutMs: number | undefined;
   readonly #maxMessageBytes: number;
@@ -64,6 +70,7 @@ export class GrpcChannel {
       this.#authority = byteText(own.authority || own.cluster_name!);
     }
     this.#metadata = compileMetadata(service.initial_metadata, 'initial_metadata');
+    this.#hasOperators = service.initial_metadata?.some(({ value }) => value?.includes('%')) === true;
     this.#timeoutMs = durationMs(timeout, undefined);
     // As in Envoy, calls of google_grpc are not retried.
     this.#retries = own && compileCallRetries(service.retry_policy, 'retry_policy');
@@ -129,17 +136,30 @@ export class GrpcChannel {
   }
 
   #request(path: string, timeoutMs: number, info: StreamInfo | undefined): GrpcCallRequest {
+    const fields = info !== undefined && this.#hasOperators ? this.#fieldsFor(info) : undefined;
     return {
       path,
       timeoutMs,
       maxMessageBytes: this.#maxMessageBytes,
-      writeMetadata: (head, tryTimeoutMs) => this.#writeMetadata(head, tryTimeoutMs, info),
+      writeMetadata: (head, tryTimeoutMs) => this.#writeMetadata(head, tryTimeoutMs, fields),
     };
   }
 
-  #writeMetadata(head: HeaderBlock, timeoutMs: number, info: StreamInfo | undefined): void {
+  /** Formats the metadata when a call begins: at its connection or a retry, `info` may be that of another request. */
+  #fieldsFor(info: StreamInfo): readonly Field[] {
+    const head = headerBlocks(this.#thread.begin().memory).take();
+    try {
+      this.#metadata!.apply(head, info);
+      return Array.from({ length: head.size }, (_, i) => ({ key: headerKey(head.name(i)), value: head.value(i) }));
+    } finally {
+      head.drop();
+    }
+  }
+
+  #writeMetadata(head: HeaderBlock, timeoutMs: number, fields: readonly Field[] | undefined): void {
     head.set(HOST, this.#authority);
-    this.#metadata?.apply(head, info ?? NO_STREAM);
+    if (fields === undefined) this.#metadata?.apply(head, NO_STREAM);
+    else for (const { key, value } of fields) head.add(key, value);
     if (!this.#showsOrigin) return;
     head.add(INTERNAL, 'true');
     head.add(FORWARDED_FOR, this.#thread.ip);

@@ -5,6 +5,7 @@ import { besideEnvoy, type ProxyProgram } from '../../harness/envoy.js';
 import {
   bootstrap,
   type Config,
+  connectRaw,
   fileAccessLog,
   HTTP2_CLUSTER,
   httpListener,
@@ -18,6 +19,7 @@ import {
   tempDir,
   waitFor,
 } from '../../harness/index.js';
+import { managerOf, startProxy } from '../proxy.js';
 import { type RateLimitService, startRateLimitService } from './ratelimit-service.js';
 
 const PACKAGE = 'type.googleapis.com/envoy.extensions.filters.http.ratelimit.v3';
@@ -405,6 +407,28 @@ besideEnvoy('the rate limit filter behaves as in Envoy', async (t, program) => {
     const { headers, url } = JSON.parse(answer.body) as { headers: Record<string, string>; url: string };
     t.match([url, headers['x-good'], headers['transfer-encoding']], ['/answer', 'yes', undefined]);
   });
+});
+
+besideEnvoy('the metadata of a call at the end of a request is of this request', async (t, program) => {
+  const service = await startRateLimitService(t, {});
+  const host = await startEchoUpstream(t);
+  const envoy_grpc = { cluster_name: 'limits' };
+  const initial_metadata = [{ key: 'x-user', value: '%REQ(x-user)%' }];
+  const limits = filter({
+    rate_limit_service: { transport_api_version: 'V3', grpc_service: { envoy_grpc, initial_metadata } },
+  });
+  const routes = [to('/', [{ actions: [key('end')], apply_on_stream_done: true }])];
+  const { ports } = await startProxy(t, {
+    ...program,
+    listeners: { main: managerOf(routes, { http_filters: [limits, ROUTER_FILTER] }) },
+    clusters: [staticCluster('host', host.port), staticCluster('limits', service.port, HTTP2_CLUSTER)],
+  });
+  // The second request begins while the first call has no connection.
+  const request = (user: string) => `GET / HTTP/1.1\r\nhost: a\r\nx-user: ${user}\r\n\r\n`;
+  const client = await connectRaw(t, ports['main']!);
+  client.write(request('one') + request('two'));
+  await waitFor(() => service.metadata.length === 2, { what: 'two calls' });
+  t.same(service.metadata.map((fields) => fields['x-user']).sort(), ['one', 'two']);
 });
 
 t.test('mistakes are refused with their places', async (t) => {

@@ -1,6 +1,6 @@
 // A rate limit service for tests. It answers as the value of the entry `answer` of the first descriptor says.
 
-import { createServer, type ServerHttp2Session } from 'node:http2';
+import { createServer, type IncomingHttpHeaders, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
 import { encodeJson, loadMessages } from '../../../../src/config/schema/messages.js';
 import { framed, MessageReader } from '../../../../src/grpc/message-reader.js';
@@ -24,6 +24,8 @@ export interface Question {
 export interface RateLimitService {
   readonly port: number;
   readonly questions: Question[];
+  /** The metadata of each call. */
+  readonly metadata: IncomingHttpHeaders[];
 }
 
 /** Starts a service. `failing`: the call fails; `silent`: it has no end; `garbled`: the message cannot be decoded. Other requests are allowed. */
@@ -34,10 +36,12 @@ export async function startRateLimitService(
   gate: Promise<void> = Promise.resolve(),
 ): Promise<RateLimitService> {
   const questions: Question[] = [];
+  const metadata: IncomingHttpHeaders[] = [];
   const sessions = new Set<ServerHttp2Session>();
   const server = createServer();
   server.on('session', (session) => sessions.add(session));
-  server.on('stream', (stream) => {
+  server.on('stream', (stream, headers) => {
+    metadata.push(headers);
     const reader = new MessageReader(2 ** 20);
     stream.on('error', () => {});
     stream.on('data', (bytes: Buffer) => reader.push(bytes));
@@ -61,5 +65,5 @@ export async function startRateLimitService(
     for (const session of sessions) session.destroy();
     server.close();
   });
-  return { port: (server.address() as AddressInfo).port, questions };
+  return { port: (server.address() as AddressInfo).port, questions, metadata };
 }
