@@ -78,7 +78,14 @@ export async function startPeer(peer: Peer, environment: Environment): Promise<R
 async function freePorts(): Promise<Ports> {
   const plain = { http: 0, httpLogged: 0, tcp: 0, tcpLogged: 0, script: 0, mutation: 0, traced: 0 };
   const ports = { ...plain, https: 0, httpsRsa: 0, reencrypted: 0, h2c: 0, h2: 0, h2ToH2: 0, grpc: 0 };
-  for (const name of Object.keys(ports)) ports[name as keyof Ports] = await freePort();
+  const taken = new Set<number>();
+  for (const name of Object.keys(ports)) {
+    let port = await freePort();
+    // The kernel may choose a port again that nothing listens on yet.
+    while (taken.has(port)) port = await freePort();
+    taken.add(port);
+    ports[name as keyof Ports] = port;
+  }
   return ports;
 }
 
