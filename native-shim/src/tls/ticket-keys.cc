@@ -36,7 +36,8 @@ int useKey(SSL* ssl, unsigned char* name, unsigned char* iv, EVP_CIPHER_CTX* cip
   for (const TicketKey& key : *keys) {
     if (memcmp(name, key.name, TicketKey::kNameBytes) != 0) continue;
     if (EVP_DecryptInit_ex(cipher, EVP_aes_256_cbc(), nullptr, key.aes, iv) != 1 || !prepareHmac(hmac, key)) return -1;
-    return &key == &keys->front() ? 1 : 2;
+    // A client uses a ticket of TLS 1.3 once (RFC 8446, appendix C.4), so it needs another one.
+    return &key == &keys->front() && SSL_version(ssl) < TLS1_3_VERSION ? 1 : 2;
   }
   return 0;
 }

@@ -32,6 +32,18 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
   });
 }
 
+besideEnvoy('a resumed connection of TLS 1.3 gives the ticket for the next one', async (t, program) => {
+  const { port } = await startHttps(t, program, serverTls([server]));
+  let session = await sessionOf(await secureConnection(t, port, { ca, minVersion: 'TLSv1.3' }));
+  for (let i = 0; i < 3; i++) {
+    const socket = await secureConnection(t, port, { ca, minVersion: 'TLSv1.3', session });
+    t.ok(socket.isSessionReused(), `connection ${i}`);
+    const ticket = new Promise<Buffer>((resolve) => socket.once('session', resolve));
+    await sessionOf(socket);
+    session = await ticket;
+  }
+});
+
 t.test('workers share the keys of tickets', async (t) => {
   const { port } = await startHttps(t, { args: ['--concurrency', '4'] }, serverTls([server]));
   const session = await sessionOf(await secureConnection(t, port, { ca }));
