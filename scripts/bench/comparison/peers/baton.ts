@@ -64,7 +64,8 @@ export function envoyConfiguration(
       tcpListener('tcp', ports.tcp, { cluster: 'origin' }),
       tcpListener('tcp_logged', ports.tcpLogged, { cluster: 'origin', ...log(tcpLog!) }),
       secureListener('https', ports.https, manager, tls.ecdsa),
-      secureListener('https_rsa', ports.httpsRsa, manager, tls.rsa),
+      secureListener('https_ecdsa_once', ports.httpsEcdsaOnce, manager, tls.ecdsa, [], NO_RESUMPTION),
+      secureListener('https_rsa_once', ports.httpsRsaOnce, manager, tls.rsa, [], NO_RESUMPTION),
       secureListener('reencrypted', ports.reencrypted, { ...manager, ...to('secure_origin') }, tls.ecdsa),
       httpListener('h2c', ports.h2c, { ...manager, codec_type: 'HTTP2' }),
       secureListener('h2', ports.h2, { ...manager, codec_type: 'HTTP2' }, tls.ecdsa, ['h2']),
@@ -83,6 +84,8 @@ export function envoyConfiguration(
     extra: script.bootstrap,
   });
 }
+
+const NO_RESUMPTION = { disable_stateless_session_resumption: true, disable_stateful_session_resumption: true };
 
 /** All requests are sampled. */
 const TRACING = {
@@ -111,6 +114,7 @@ function secureListener(
   manager: Config,
   { certificate, key }: KeyPair,
   alpn_protocols: readonly string[] = [],
+  more: Config = {},
 ): Config {
   const listener = httpListener(name, port, manager);
   const [chain] = listener['filter_chains'] as Config[];
@@ -118,6 +122,7 @@ function secureListener(
   const typed_config = {
     '@type': `${TLS}.DownstreamTlsContext`,
     common_tls_context: { tls_certificates, alpn_protocols },
+    ...more,
   };
   return { ...listener, filter_chains: [{ ...chain, transport_socket: { name: 'tls', typed_config } }] };
 }

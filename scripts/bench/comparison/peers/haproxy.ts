@@ -48,6 +48,8 @@ global
   # HAProxy refuses to start without two descriptors for each of these.
   maxconn ${Math.min(12000, Math.floor((descriptorLimit() - 200) / 2))}
   log stdout format raw local0
+  # Without tickets, no session resumes.
+  tune.ssl.cachesize 0
   lua-load ${haproxyScript(directory)}
 defaults
   mode http
@@ -65,7 +67,8 @@ ${plain('grpc', ports.grpc, 'grpc_origin')}
 ${plain('mutation', ports.mutation, 'origin', 'http-request set-header X-Seen %[req.hdr(user-agent)]')}
 ${plain('script', ports.script, 'origin', 'http-request lua.seen')}
 ${secure('https', ports.https, tls.ecdsa, 'origin')}
-${secure('https_rsa', ports.httpsRsa, tls.rsa, 'origin')}
+${secure('https_ecdsa_once', ports.httpsEcdsaOnce, tls.ecdsa, 'origin', ' no-tls-tickets')}
+${secure('https_rsa_once', ports.httpsRsaOnce, tls.rsa, 'origin', ' no-tls-tickets')}
 ${secure('reencrypted', ports.reencrypted, tls.ecdsa, 'secure_origin')}
 ${secure('h2', ports.h2, tls.ecdsa, 'origin', ' alpn h2')}
 backend http2_origin

@@ -112,14 +112,15 @@ ${hasStream ? stream(upstreamPort, ports, tcpLog!) : ''}`;
 
 /** Tickets are on by default. */
 function secure({ secureUpstreamPort, tls }: Environment, ports: Ports): string {
-  const server = (port: number, { certificate, key }: KeyPair, to: string, more = ''): string => `
+  const server = (port: number, { certificate, key }: KeyPair, to: string, protocol = '', more = ''): string => `
   server {
-    listen 127.0.0.1:${port} ssl${more} backlog=4096;
+    listen 127.0.0.1:${port} ssl${protocol} backlog=4096;
     access_log off;
     ssl_certificate ${certificate};
     ssl_certificate_key ${key};
     ssl_protocols TLSv1.2 TLSv1.3;
     ssl_session_timeout 1h;
+    ${more}
     location / { proxy_pass ${to}; }
   }`;
   return `
@@ -131,7 +132,8 @@ function secure({ secureUpstreamPort, tls }: Environment, ports: Ports): string 
   }
   proxy_ssl_protocols TLSv1.3;
   ${server(ports.https, tls.ecdsa, 'http://origin')}
-  ${server(ports.httpsRsa, tls.rsa, 'http://origin')}
+  ${server(ports.httpsEcdsaOnce, tls.ecdsa, 'http://origin', '', 'ssl_session_tickets off;')}
+  ${server(ports.httpsRsaOnce, tls.rsa, 'http://origin', '', 'ssl_session_tickets off;')}
   ${server(ports.h2, tls.ecdsa, 'http://origin', ' http2')}
   ${server(ports.reencrypted, tls.ecdsa, 'https://secure_origin')}`;
 }

@@ -9,7 +9,8 @@ import { timeToFirstAnswer } from '../start-up.js';
 import type { Workload } from '../workloads.js';
 
 /**
- * The ports of a proxy: HTTP and TCP, each without and with an access log; HTTPS with keys of two kinds, and HTTPS to a host with TLS; HTTP/2
+ * The ports of a proxy: HTTP and TCP, each without and with an access log; HTTPS, also without resumption with keys of two
+ * kinds, and HTTPS to a host with TLS; HTTP/2
  * without and with TLS, to a host of HTTP/2, and of gRPC; HTTP with a filter in a script and with a built-in one,
  * and with tracing.
  */
@@ -19,7 +20,8 @@ export interface Ports {
   tcp: number;
   tcpLogged: number;
   https: number;
-  httpsRsa: number;
+  httpsEcdsaOnce: number;
+  httpsRsaOnce: number;
   reencrypted: number;
   h2c: number;
   h2: number;
@@ -77,7 +79,17 @@ export async function startPeer(peer: Peer, environment: Environment): Promise<R
 
 async function freePorts(): Promise<Ports> {
   const plain = { http: 0, httpLogged: 0, tcp: 0, tcpLogged: 0, script: 0, mutation: 0, traced: 0 };
-  const ports = { ...plain, https: 0, httpsRsa: 0, reencrypted: 0, h2c: 0, h2: 0, h2ToH2: 0, grpc: 0 };
+  const ports = {
+    ...plain,
+    https: 0,
+    httpsEcdsaOnce: 0,
+    httpsRsaOnce: 0,
+    reencrypted: 0,
+    h2c: 0,
+    h2: 0,
+    h2ToH2: 0,
+    grpc: 0,
+  };
   const taken = new Set<number>();
   for (const name of Object.keys(ports)) {
     let port = await freePort();
