@@ -165,6 +165,12 @@ export class RuntimeFraction {
     return below >= TWO_TO_32 || (below > 0 && random.nextUint32() < below);
   }
 
+  /** The fraction of 2^32. */
+  get bound(): number {
+    if (this.#version !== this.#runtime.version) this.#read();
+    return this.#below;
+  }
+
   /** Like isHit(), for a number that was drawn before, 0 … 2^32 - 1. The result is the same for the same number. */
   isHitBy(random: number): boolean {
     if (this.#version !== this.#runtime.version) this.#read();

@@ -28,12 +28,18 @@ export class Faults {
         this.#byCommand.set(name, [...(this.#byCommand.get(name) ?? []), fault]);
       }
     }
+    for (const faults of this.#byCommand.values()) faults.push(...general);
     this.#general = general;
   }
 
-  /** Returns the fault of a command: one of its own faults, or else one of those of all commands. */
+  /** Returns one of the faults of a command, which begin with its own. Their fractions add up: one number decides. */
   pick(command: string, random: Random): Fault | undefined {
-    const faults = this.#byCommand.get(command) ?? this.#general;
-    return faults.find(({ fraction }) => fraction.isHit(random));
+    let number = random.nextUint32();
+    for (const fault of this.#byCommand.get(command) ?? this.#general) {
+      const { bound } = fault.fraction;
+      if (number < bound) return fault;
+      number -= bound;
+    }
+    return undefined;
   }
 }
