@@ -98,17 +98,31 @@ export class ClientSession {
 
   #hello(exchange: Exchange, words: Command): void {
     if (!exchange.begin('hello')) return;
-    const [, version, option, username, password] = words;
+    const version = words[1];
     if (version !== undefined && version.toString('latin1') !== '2') {
       this.#proxy.stats.proxy.increment(RedisStats.at.downstream_rq_noproto);
       return exchange.settle(NO_PROTOCOL);
     }
-    if (option?.toString('latin1').toLowerCase() === 'auth') {
-      if (username === undefined || password === undefined) return exchange.settle(INVALID);
-      const reply = this.#pair(username, password);
-      if (reply !== OK) return exchange.settle(reply);
-    }
+    const reply = this.#helloOptions(words);
+    if (reply !== OK) return exchange.settle(reply);
     exchange.settle(this.#isAuthenticated ? HELLO : NO_AUTH);
+  }
+
+  /** Authenticates if HELLO says so. Returns OK or an error. */
+  #helloOptions(words: Command): Buffer {
+    let reply = OK;
+    for (let at = 2; at < words.length && reply === OK; at++) {
+      const option = words[at]!.toString('latin1', 0, MAX_SHOWN);
+      const left = words.length - at - 1;
+      if (option.toLowerCase() === 'auth') {
+        if (left < 2) return errorReply('ERR Syntax error: HELLO AUTH requires <username> <password>');
+        reply = this.#pair(words[++at]!, words[++at]!);
+      } else if (option.toLowerCase() === 'setname') {
+        if (left < 1) return errorReply('ERR Syntax error: HELLO SETNAME requires <clientname>');
+        at++;
+      } else return errorReply(`ERR Syntax error: unknown HELLO option '${option}'`);
+    }
+    return reply;
   }
 
   #authenticate(words: Command): Buffer {

@@ -1,6 +1,15 @@
 // RedisProtocolOptions: what the hosts of a cluster must get before commands, in its typed_extension_protocol_options.
 
-import { type Cluster, type NamedExtension, obeyed, readDataSource, refused, unpack } from '../../../sdk.js';
+import type { RedisProtocolOptions } from '../../../../config/generated/api.js';
+import {
+  type Cluster,
+  type NamedExtension,
+  obeyed,
+  readDataSource,
+  refused,
+  reportMistakes,
+  unpack,
+} from '../../../sdk.js';
 
 const NAME = 'envoy.filters.network.redis_proxy';
 const OPTIONS = 'envoy.extensions.filters.network.redis_proxy.v3.RedisProtocolOptions';
@@ -15,6 +24,11 @@ export const redisProtocolOptions: NamedExtension = {
       aws_iam: refused('set auth_password'),
       credentials: refused('all hosts of a cluster get auth_password'),
     },
+  },
+  validate(config, report) {
+    const { auth_password: password, auth_username: username } = config as RedisProtocolOptions;
+    if (password !== undefined) reportMistakes(report, '', () => readDataSource(password, 'auth_password'));
+    if (username !== undefined) reportMistakes(report, '', () => readDataSource(username, 'auth_username'));
   },
 };
 

@@ -43,8 +43,16 @@ export class Routes {
     if (key.length < prefix.length) return false;
     const start = key.subarray(0, prefix.length);
     if (!this.#ignoresCase) return start.equals(prefix);
-    return start.toString('latin1').toLowerCase() === prefix.toString('latin1').toLowerCase();
+    for (let at = 0; at < prefix.length; at++) {
+      if (start[at] !== prefix[at] && lowerCase(start[at]!) !== lowerCase(prefix[at]!)) return false;
+    }
+    return true;
   }
+}
+
+/** Only ASCII letters have two cases: other bytes are parts of characters. */
+function lowerCase(byte: number): number {
+  return byte >= 0x41 && byte <= 0x5a ? byte + 0x20 : byte;
 }
 
 function compileRoute(config: RedisProxy_PrefixRoutes_Route, { clusters, runtime }: WorkerContext): Route {
