@@ -58,7 +58,7 @@ export class PipelinedSocket extends HostConnection {
   // ── HostConnection ───────────────────────────────────────────────────────────────────────────────────────────────
 
   protected connected(): void {
-    this.host.monitor?.tcpConnected();
+    // Only replies are successes for outlier detection: a host that connects may still hang.
     this.#events.socketConnected();
   }
 

@@ -451,6 +451,95 @@ besideEnvoy('redirections to other hosts of the cluster are followed', async (t,
   await baton.waitForStat('cluster.both.upstream_internal_redirect_succeeded_total', 2);
 });
 
+besideEnvoy('the faults of a command and those of all commands add up', async (t, program) => {
+  const host = await startRedisHost(t);
+  const fault = (numerator: number, config: Config = {}) => ({
+    fault_type: 'ERROR',
+    fault_enabled: { default_value: { numerator } },
+    ...config,
+  });
+  const filter = redis('r', {
+    prefix_routes: everything('one'),
+    faults: [fault(50), fault(0, { commands: ['get'] }), fault(50, { commands: ['get'] })],
+  });
+  const { talk } = await start(t, program, { main: filter }, [staticCluster('one', host.port)]);
+  await talk(t, 'main', new Array(20).fill(['GET a', '-Fault Injected: Error\r\n'] as const));
+  t.strictSame(host.commands, []);
+});
+
+besideEnvoy('HELLO takes its options in any order', async (t, program) => {
+  const host = await startRedisHost(t);
+  const auth = { downstream_auth_passwords: [{ inline_string: 'one' }] };
+  const filter = redis('r', { prefix_routes: everything('one'), ...auth });
+  const { talk } = await start(t, program, { main: filter }, [staticCluster('one', host.port)]);
+  await talk(t, 'main', [
+    ['HELLO 2 FOO', "-ERR Syntax error: unknown HELLO option 'FOO'\r\n"],
+    ['HELLO 2 AUTH default', '-ERR Syntax error: HELLO AUTH requires <username> <password>\r\n'],
+    ['GET a', '-NOAUTH Authentication required.\r\n'],
+    ['HELLO 2 SETNAME x AUTH default one', '*14\r\n$6\r\nserver\r\n$17\r\nenvoy-redis-proxy\r\n'],
+  ]);
+});
+
+besideEnvoy('a cluster may be an aggregate, and a host that hangs is ejected', async (t, program) => {
+  const host = await startRedisHost(t, ([, key = '']) => (key === 'hang' ? '' : undefined));
+  const filters = {
+    main: redis('r', { prefix_routes: everything('all') }),
+    ejecting: redis('e', { prefix_routes: everything('ejecting') }),
+  };
+  const { baton, talk } = await start(t, program, filters, [
+    staticCluster('one', host.port),
+    staticCluster('ejecting', host.port, {
+      outlier_detection: { consecutive_5xx: 3, enforcing_consecutive_5xx: 100, max_ejection_percent: 100 },
+    }),
+    {
+      name: 'all',
+      lb_policy: 'CLUSTER_PROVIDED',
+      cluster_type: {
+        name: 'envoy.clusters.aggregate',
+        typed_config: {
+          '@type': 'type.googleapis.com/envoy.extensions.clusters.aggregate.v3.ClusterConfig',
+          clusters: ['one'],
+        },
+      },
+    },
+  ]);
+  await talk(t, 'main', [
+    ['SET a 1', OK],
+    ['MULTI', OK],
+    ['GET a', '+QUEUED\r\n'],
+    ['EXEC', `*1\r\n${string('1')}`],
+  ]);
+  await talk(t, 'ejecting', [
+    ['GET hang', FAILURE],
+    ['GET a', string('1')],
+    ['GET hang', FAILURE],
+    ['GET hang', FAILURE],
+    ['GET hang', FAILURE],
+  ]);
+  await baton.waitForStat('cluster.ejecting.outlier_detection.ejections_enforced_total', 1);
+});
+
+besideEnvoy(
+  'replies may have more elements than commands, and prefixes have bytes of any character',
+  async (t, program) => {
+    const count = 1_100_000;
+    const many = `*${count}\r\n${':1\r\n'.repeat(count)}`;
+    const host = await startRedisHost(t, ([, key = '']) => (key === 'many' ? many : undefined));
+    const routes = [{ prefix: '\u00c3', cluster: 'one' }];
+    const filters = {
+      main: redis('r', { settings: { op_timeout: '5s' }, prefix_routes: everything('one') }),
+      prefixes: redis('p', { prefix_routes: { routes, case_insensitive: true } }),
+    };
+    const { baton, talk } = await start(t, program, filters, [staticCluster('one', host.port)]);
+    await talk(t, 'main', [['SMEMBERS many', many]]);
+    const client = await connectRaw(t, await baton.listenerPort('prefixes'));
+    const set = (key: string) => Buffer.from(`*3\r\n$3\r\nSET\r\n$3\r\n${key}\r\n$1\r\n1\r\n`, 'latin1');
+    // The second key is another character, whose first byte differs like a small letter of Latin-1.
+    client.write(Buffer.concat([set('\xc3\x83x'), set('\xe3\x83x')]));
+    t.equal(await client.read(OK.length + NO_HOST.length), OK + NO_HOST);
+  },
+);
+
 t.test('a redirection to another address, or without an end, is not followed', async (t) => {
   const other = await startRedisHost(t);
   const host: RedisHost = await startRedisHost(t, ([, key = '']) => {

@@ -1,6 +1,6 @@
 // The connection of a client: reads its commands, and sends the replies in their order.
 
-import type { DownstreamConnection, DownstreamHandler } from '../../../sdk.js';
+import { type DownstreamConnection, type DownstreamHandler, getLogger } from '../../../sdk.js';
 import { ClientSession } from './client-session.js';
 import { Exchange, type ReplyOrder, UPSTREAM_FAILURE } from './exchange.js';
 import type { RedisProxyContext } from './proxy-context.js';
@@ -12,9 +12,13 @@ import { sendBytes } from './send-bytes.js';
 import { RedisStats } from './stats.js';
 import type { BlockedSender, HostClient } from './upstream/host-client.js';
 
+const logger = getLogger('redis');
+
 /** A client with more commands under way, or with more bytes of them, is not read. */
 const MAX_PIPELINED = 1024;
 const MAX_PIPELINED_BYTES = 1024 * 1024;
+
+const WORD_BYTES = 64;
 
 const PROTOCOL_ERROR = errorReply('downstream protocol error');
 
@@ -40,7 +44,7 @@ export class ClientConnection implements DownstreamHandler, ReplyOrder, BlockedS
   constructor(proxy: RedisProxyContext, downstream: DownstreamConnection) {
     this.#proxy = proxy;
     this.#downstream = downstream;
-    this.#requests = new RequestReader(proxy.memory.outside);
+    this.#requests = new RequestReader(proxy.clientMemory);
     this.#session = new ClientSession(proxy);
     proxy.stats.proxy.increment(RedisStats.at.downstream_cx_total);
     proxy.stats.proxy.increment(RedisStats.at.downstream_cx_active);
@@ -85,6 +89,7 @@ export class ClientConnection implements DownstreamHandler, ReplyOrder, BlockedS
 
   onDrained(): void {
     this.#isBlocked = false;
+    this.#sendReplies();
     this.#continue();
   }
 
@@ -99,12 +104,14 @@ export class ClientConnection implements DownstreamHandler, ReplyOrder, BlockedS
 
   settled(exchange: Exchange): void {
     if (this.#isOver) return;
-    if (this.#exchanges[this.#next] !== exchange) {
-      exchange.reply = exchange.hold(exchange.reply!);
-      return;
+    // The caller of #read() gets what is thrown.
+    if (this.#isReading) return this.#arrange(exchange);
+    try {
+      this.#arrange(exchange);
+      this.#continue();
+    } catch (error) {
+      this.#fail(error);
     }
-    this.#sendReplies();
-    if (!this.#isReading) this.#continue();
   }
 
   slowedBy(host: HostClient): void {
@@ -114,7 +121,18 @@ export class ClientConnection implements DownstreamHandler, ReplyOrder, BlockedS
 
   hostDrained(host: HostClient): void {
     this.#slowHosts.delete(host);
-    this.#continue();
+    if (this.#isReading) return;
+    try {
+      this.#continue();
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
+  /** Sends the reply of an exchange, or keeps it until earlier ones are sent and the client reads. */
+  #arrange(exchange: Exchange): void {
+    if (this.#isBlocked || this.#exchanges[this.#next] !== exchange) exchange.reply = exchange.hold(exchange.reply!);
+    else this.#sendReplies();
   }
 
   /** Handles the commands that have arrived. */
@@ -147,7 +165,7 @@ export class ClientConnection implements DownstreamHandler, ReplyOrder, BlockedS
     const { memory, stats } = this.#proxy;
     for (;;) {
       const exchange = this.#exchanges[this.#next];
-      if (exchange?.reply === undefined || exchange.isDelayed || this.#isOver) break;
+      if (exchange?.reply === undefined || exchange.isDelayed || this.#isOver || this.#isBlocked) break;
       this.#next++;
       this.#pendingBytes -= exchange.length;
       stats.proxy.decrement(RedisStats.at.downstream_rq_active);
@@ -177,6 +195,7 @@ export class ClientConnection implements DownstreamHandler, ReplyOrder, BlockedS
 
   #mustPause(): boolean {
     if (this.#isBlocked || this.#slowHosts.size > 0) return true;
+    if (this.#exchanges[this.#exchanges.length - 1]?.isPartial === true) return true;
     return this.activeRequests >= MAX_PIPELINED || this.#pendingBytes >= MAX_PIPELINED_BYTES;
   }
 
@@ -206,6 +225,12 @@ export class ClientConnection implements DownstreamHandler, ReplyOrder, BlockedS
     this.#close();
   }
 
+  /** Ends the connection after an exception in an event of a host, or of a timer, which other clients depend on. */
+  #fail(error: unknown): void {
+    this.onFault();
+    logger.error({ err: error }, 'the connection of a client was reset after an exception');
+  }
+
   #close(): void {
     this.#end();
     this.#downstream.close(0);
@@ -223,14 +248,16 @@ export class ClientConnection implements DownstreamHandler, ReplyOrder, BlockedS
     }
     this.#exchanges = [];
     this.#next = 0;
+    for (const host of this.#slowHosts) host.forget(this);
     this.#slowHosts.clear();
     this.#session.close();
     this.#requests.clear();
   }
 }
 
+/** Returns the bytes of a command, with those that its words take besides. */
 function lengthOf(command: Command): number {
-  let length = 0;
+  let length = command.length * WORD_BYTES;
   for (const word of command) length += word.length;
   return length;
 }

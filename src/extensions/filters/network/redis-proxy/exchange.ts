@@ -16,8 +16,10 @@ export interface ReplyOrder {
   slowedBy(host: HostClient): void;
 }
 
-/** Smaller commands, and replies that wait, need no reservation. */
+/** Smaller commands need no reservation: the client has a limit for all of them. */
 const FREE_BYTES = 4096;
+/** Smaller replies that wait need no reservation. */
+const FREE_REPLY_BYTES = 256;
 
 export const UPSTREAM_FAILURE = errorReply('upstream failure');
 export const NO_HOST = errorReply('no upstream host');
@@ -28,6 +30,8 @@ export class Exchange implements ReplyReceiver {
   /** Bytes of the command. */
   readonly length: number;
   reply: Uint8Array | undefined;
+  /** Parts of the command are not sent yet: the next commands must not come before them. */
+  isPartial = false;
   /** The client is gone. */
   isAbandoned = false;
   readonly #order: ReplyOrder;
@@ -63,7 +67,7 @@ export class Exchange implements ReplyReceiver {
     const { length } = this;
     if (length <= FREE_BYTES) return true;
     // The words, and the bytes for the host.
-    if (!this.proxy.memory.outside.reserve(2 * length)) return false;
+    if (!this.proxy.clientMemory.reserve(2 * length)) return false;
     this.#reserved += 2 * length;
     return true;
   }
@@ -111,8 +115,8 @@ export class Exchange implements ReplyReceiver {
 
   /** Returns a copy of bytes that are about to become invalid, or an error if there is no room for them. */
   hold(reply: Uint8Array): Uint8Array {
-    if (reply.length > FREE_BYTES) {
-      if (!this.proxy.memory.outside.reserve(reply.length)) return UPSTREAM_FAILURE;
+    if (reply.length > FREE_REPLY_BYTES) {
+      if (!this.proxy.clientMemory.reserve(reply.length)) return UPSTREAM_FAILURE;
       this.#reserved += reply.length;
     }
     return Buffer.from(reply);
@@ -121,7 +125,7 @@ export class Exchange implements ReplyReceiver {
   /** Called when the client has the reply, or is gone. */
   end(): void {
     if (this.#timer !== undefined) this.proxy.wheel.cancel(this.#timer);
-    this.proxy.memory.outside.release(this.#reserved);
+    this.proxy.clientMemory.release(this.#reserved);
     this.#reserved = 0;
   }
 }

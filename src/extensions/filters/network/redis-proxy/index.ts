@@ -17,6 +17,7 @@ import {
   type WorkerContext,
 } from '../../../sdk.js';
 import { ClientConnection } from './client-connection.js';
+import { ClientMemory } from './client-memory.js';
 import { CommandKind, commandKinds, isCounted } from './commands.js';
 import { ClientCredentials } from './credentials.js';
 import { Faults } from './faults.js';
@@ -113,6 +114,7 @@ class RedisProxyFilter implements TerminalNetworkFilter {
     const faults = config.faults ?? [];
     this.#context = {
       memory,
+      clientMemory: new ClientMemory(memory),
       clock,
       wheel,
       random,

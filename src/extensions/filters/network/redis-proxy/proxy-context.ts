@@ -1,6 +1,7 @@
 // The common context of all clients of one Redis proxy on one worker.
 
 import type { Clock, Memory, Random, Timers } from '../../../sdk.js';
+import type { ClientMemory } from './client-memory.js';
 import type { CommandKind } from './commands.js';
 import type { ClientCredentials } from './credentials.js';
 import type { Faults } from './faults.js';
@@ -10,6 +11,7 @@ import type { HostClients } from './upstream/host-clients.js';
 
 export interface RedisProxyContext {
   readonly memory: Memory;
+  readonly clientMemory: ClientMemory;
   readonly clock: Clock;
   readonly wheel: Timers;
   readonly random: Random;

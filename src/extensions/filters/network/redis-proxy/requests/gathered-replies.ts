@@ -1,6 +1,6 @@
 // The replies of several hosts to one command, and how they become one reply.
 
-import { type Exchange, UPSTREAM_FAILURE } from '../exchange.js';
+import { type Exchange, NO_HOST, UPSTREAM_FAILURE } from '../exchange.js';
 import { elementsOf, integerOf, isErrorReply } from '../resp/reply-reader.js';
 import { arrayHead, arrayReply, errorReply, integerReply, statusReply } from '../resp/write.js';
 import type { ReplyReceiver } from '../upstream/host-client.js';
@@ -9,32 +9,54 @@ export type Merge = (replies: readonly Uint8Array[]) => Uint8Array;
 
 const OK = statusReply('OK');
 
-/** Collects `count` replies, and settles the exchange with their merged reply. */
+/** Sends the command with this index. */
+export type SendPart = (index: number, receiver: ReplyReceiver) => void;
+
+/** A command with more keys than this sends the next ones as replies arrive, so that it does not occupy the worker. */
+const MAX_IN_FLIGHT = 1024;
+
+/** Sends `count` commands, and settles the exchange with their merged reply. */
 export class GatheredReplies {
   readonly #exchange: Exchange;
   readonly #merge: Merge;
+  readonly #send: SendPart;
   readonly #replies: Uint8Array[];
-  #left: number;
+  #sent = 0;
+  #replied = 0;
+  #isSending = false;
 
-  constructor(exchange: Exchange, count: number, merge: Merge) {
+  constructor(exchange: Exchange, count: number, merge: Merge, send: SendPart) {
     this.#exchange = exchange;
     this.#merge = merge;
+    this.#send = send;
     this.#replies = new Array<Uint8Array>(count).fill(UPSTREAM_FAILURE);
-    this.#left = count;
   }
 
-  /** Returns the receiver of one of the replies. */
-  receiver(index: number): ReplyReceiver {
+  /** Sends what may be sent now. */
+  start(): void {
+    if (this.#isSending) return;
+    this.#isSending = true;
+    const count = this.#replies.length;
+    while (this.#sent < count && this.#sent - this.#replied < MAX_IN_FLIGHT && !this.#exchange.isAbandoned) {
+      const index = this.#sent++;
+      this.#send(index, this.#receiver(index));
+    }
+    this.#isSending = false;
+    this.#exchange.isPartial = this.#sent < count;
+  }
+
+  #receiver(index: number): ReplyReceiver {
     return {
-      replied: (reply) => this.#add(index, this.#exchange.hold(reply)),
+      replied: (reply) => this.#add(index, reply),
       failed: () => this.#add(index, UPSTREAM_FAILURE),
     };
   }
 
   #add(index: number, reply: Uint8Array): void {
     if (this.#exchange.isAbandoned) return;
-    this.#replies[index] = reply;
-    if (--this.#left === 0) this.#exchange.settle(this.#merge(this.#replies));
+    this.#replies[index] = reply === UPSTREAM_FAILURE || reply === NO_HOST ? reply : this.#exchange.hold(reply);
+    if (++this.#replied === this.#replies.length) this.#exchange.settle(this.#merge(this.#replies));
+    else this.start();
   }
 }
 

@@ -22,24 +22,22 @@ const SET = Buffer.from('set');
 const UNSUPPORTED = errorReply('ERR unsupported cluster scope command or invalid arguments');
 
 export function sendSum(exchange: Exchange, words: readonly Buffer[]): void {
-  const [name, ...keys] = words;
-  const replies = new GatheredReplies(exchange, keys.length, sumOf);
-  for (const [index, key] of keys.entries()) sendByKey(exchange, [name!, key], 1, replies.receiver(index));
+  new GatheredReplies(exchange, words.length - 1, sumOf, (index, receiver) => {
+    sendByKey(exchange, [words[0]!, words[index + 1]!], 1, receiver);
+  }).start();
 }
 
 export function sendMultiGet(exchange: Exchange, words: readonly Buffer[]): void {
-  const keys = words.slice(1);
-  const replies = new GatheredReplies(exchange, keys.length, listOf);
-  for (const [index, key] of keys.entries()) sendByKey(exchange, [GET, key], 1, replies.receiver(index));
+  new GatheredReplies(exchange, words.length - 1, listOf, (index, receiver) => {
+    sendByKey(exchange, [GET, words[index + 1]!], 1, receiver);
+  }).start();
 }
 
 export function sendMultiSet(exchange: Exchange, words: readonly Buffer[]): void {
   const count = (words.length - 1) / 2;
-  const replies = new GatheredReplies(exchange, count, allOk);
-  for (let index = 0; index < count; index++) {
-    const [key, value] = [words[index * 2 + 1]!, words[index * 2 + 2]!];
-    sendByKey(exchange, [SET, key, value], 1, replies.receiver(index));
-  }
+  new GatheredReplies(exchange, count, allOk, (index, receiver) => {
+    sendByKey(exchange, [SET, words[index * 2 + 1]!, words[index * 2 + 2]!], 1, receiver);
+  }).start();
 }
 
 export function sendScan(exchange: Exchange, words: readonly Buffer[]): void {
@@ -54,15 +52,15 @@ export function sendToAllHosts(exchange: Exchange, name: string, words: readonly
 }
 
 function sendToAll(exchange: Exchange, words: readonly Buffer[], merge: Merge): void {
-  const cluster = exchange.proxy.routes.find(Buffer.alloc(0))?.cluster.current;
+  const { hosts: clients, routes } = exchange.proxy;
+  const cluster = clients.clusterOf(routes.find(Buffer.alloc(0))?.cluster.current, undefined);
   if (cluster === undefined || cluster.hostCount === 0) return exchange.settle(NO_HOST);
   const command = commandBytes(words);
   const name = words[0]!.toString('latin1').toLowerCase();
   const hosts = Array.from({ length: cluster.hostCount }, (_, index) => cluster.hostWith(index));
-  const replies = new GatheredReplies(exchange, hosts.length, merge);
-  for (const [index, host] of hosts.entries()) {
-    sendToHost(exchange, cluster, host, command, name, replies.receiver(index));
-  }
+  new GatheredReplies(exchange, hosts.length, merge, (index, receiver) => {
+    sendToHost(exchange, cluster, hosts[index]!, command, name, receiver);
+  }).start();
 }
 
 const SAME: readonly string[] = ['flushall', 'flushdb', 'script', 'select'];

@@ -43,13 +43,14 @@ export function sendToAny(exchange: Exchange, words: readonly Buffer[]): void {
 
 function sendTo(
   exchange: Exchange,
-  cluster: Cluster | undefined,
+  routed: Cluster | undefined,
   key: Buffer | undefined,
   command: Buffer,
   name: string,
   receiver: ReplyReceiver,
 ): void {
   const { hosts } = exchange.proxy;
+  const cluster = hosts.clusterOf(routed, key);
   const host = cluster && hosts.pick(cluster, key);
   if (cluster === undefined || host === undefined) return receiver.replied(NO_HOST);
   sendToHost(exchange, cluster, host, command, name, receiver);
@@ -78,10 +79,12 @@ function withoutPrefix(
 function mirror(exchange: Exchange, route: Route, command: Buffer, key: Buffer, reads: boolean): void {
   const { hosts, random } = exchange.proxy;
   for (const policy of route.mirrors) {
-    const cluster = policy.cluster.current;
+    const cluster = hosts.clusterOf(policy.cluster.current, key);
     if (cluster === undefined || !isMirrored(policy, reads, random)) continue;
     const host = hosts.pick(cluster, key);
-    if (host !== undefined) hosts.of(cluster, host)?.send(command, IGNORED);
+    const client = host && hosts.of(cluster, host);
+    // Nobody waits for a slow mirror.
+    if (client !== undefined && !client.isBlocked) client.send(command, IGNORED);
   }
 }
 
@@ -133,8 +136,9 @@ class SingleCommand implements ReplyReceiver {
       return false;
     }
     stats.increment(ClusterStats.at.upstream_internal_redirect_succeeded_total);
-    if (asks) client.send(ASKING, IGNORED);
-    client.send(this.#command, this, hosts.counts(this.#cluster, this.#name));
+    const isSent = !asks || client.send(ASKING, IGNORED);
+    if (!isSent || !client.send(this.#command, this, hosts.counts(this.#cluster, this.#name)))
+      this.#receiver.replied(UPSTREAM_FAILURE);
     return true;
   }
 }

@@ -21,6 +21,8 @@ export class Transaction {
   #isOpen = false;
   /** The connection has got MULTI. */
   #hasBegun = false;
+  /** A command had no host. */
+  #hasFailed = false;
 
   constructor(proxy: RedisProxyContext) {
     this.#proxy = proxy;
@@ -68,7 +70,7 @@ export class Transaction {
   /** Ends the transaction: the host discards what it has not executed. */
   close(): void {
     this.#isOpen = false;
-    this.#hasBegun = false;
+    this.#hasBegun = this.#hasFailed = false;
     this.#connection?.close();
     this.#connection = undefined;
   }
@@ -77,11 +79,12 @@ export class Transaction {
     if (!this.#isOpen) return exchange.settle(errorReply('EXEC without MULTI'));
     const connection = this.#connection;
     const hasBegun = this.#hasBegun;
-    this.#isOpen = this.#hasBegun = false;
+    const reply = this.#hasFailed ? ABORTED : NOTHING;
+    this.#isOpen = this.#hasBegun = this.#hasFailed = false;
     this.#connection = undefined;
-    if (!hasBegun) {
+    if (!hasBegun || reply === ABORTED) {
       connection?.close();
-      return exchange.settle(NOTHING);
+      return exchange.settle(reply);
     }
     if (!connection!.send(commandBytes(words), exchange)) return exchange.settle(ABORTED);
     connection!.drain();
@@ -90,7 +93,10 @@ export class Transaction {
   #send(exchange: Exchange, words: readonly Buffer[], key: Buffer | undefined, begins = false): void {
     this.#connection ??= this.#connect(key);
     const connection = this.#connection;
-    if (connection === undefined) return exchange.settle(NO_HOST);
+    if (connection === undefined) {
+      this.#hasFailed = this.#isOpen;
+      return exchange.settle(NO_HOST);
+    }
     if (begins && !this.#hasBegun) {
       connection.send(MULTI, IGNORED);
       this.#hasBegun = true;
@@ -101,7 +107,7 @@ export class Transaction {
 
   #connect(key: Buffer | undefined): HostClient | undefined {
     const { hosts, routes } = this.#proxy;
-    const cluster = routes.find(key ?? Buffer.alloc(0))?.cluster.current;
+    const cluster = hosts.clusterOf(routes.find(key ?? Buffer.alloc(0))?.cluster.current, key);
     const host = cluster && hosts.pick(cluster, key);
     return cluster && host && hosts.dedicated(cluster, host);
   }

@@ -1,11 +1,11 @@
 // Reads the replies of a host. A reply stays the bytes that have arrived: only its end, and what follows from its first bytes, is read.
 
 import { HeldBytes, type Reservations } from './held-bytes.js';
-import { lineEnd, RespScanner, readInteger } from './resp-scanner.js';
+import { lineEnd, MAX_ELEMENTS, RespScanner, readInteger } from './resp-scanner.js';
 
 export class ReplyReader {
   readonly #held: HeldBytes;
-  readonly #scanner = new RespScanner();
+  readonly #scanner = new RespScanner(MAX_ELEMENTS);
 
   constructor(reservations: Reservations) {
     this.#held = new HeldBytes(reservations);

@@ -1,22 +1,29 @@
 // Reads the commands of a client: arrays of strings, or lines of words as people type them.
 
-import { HeldBytes, type Reservations } from './held-bytes.js';
+import { HeldBytes, HeldBytesError, type Reservations } from './held-bytes.js';
 import { splitLine } from './inline-command.js';
-import { isType, lineEnd, RespScanner } from './resp-scanner.js';
+import { isType, lineEnd, MAX_WORDS, RespScanner } from './resp-scanner.js';
 
 /** A command: its name and its arguments. Empty: a value that is not a command. */
 export type Command = readonly Buffer[];
 
 export const NO_COMMAND: Command = [];
 
+/** Of a command with more words, the room is checked before it is split. */
+const FREE_WORDS = 1024;
+const WORD_BYTES = 128;
+
 export class RequestReader {
   readonly #held: HeldBytes;
-  readonly #scanner = new RespScanner();
+  readonly #scanner = new RespScanner(MAX_WORDS);
   /** Bytes of a typed command in which its line does not end. */
   #searched = 0;
 
+  readonly #reservations: Reservations;
+
   constructor(reservations: Reservations) {
     this.#held = new HeldBytes(reservations);
+    this.#reservations = reservations;
   }
 
   /** Adds received bytes. */
@@ -35,6 +42,7 @@ export class RequestReader {
     const length = this.#scanner.scan(bytes, start, end);
     if (length === 0) return undefined;
     const { isCommand, ranges } = this.#scanner;
+    this.#checkRoom(ranges.length / 2);
     const command = isCommand ? argumentsOf(bytes, start, length, ranges) : NO_COMMAND;
     this.#held.start += length;
     this.#scanner.reset();
@@ -48,6 +56,14 @@ export class RequestReader {
 
   clear(): void {
     this.#held.clear();
+  }
+
+  /** Throws if there is no room for the words of a command, which the handler of the command reserves. */
+  #checkRoom(words: number): void {
+    if (words <= FREE_WORDS) return;
+    const bytes = words * WORD_BYTES;
+    if (!this.#reservations.reserve(bytes)) throw new HeldBytesError(`no room for ${words} words`);
+    this.#reservations.release(bytes);
   }
 
   #inline(): Command | undefined {

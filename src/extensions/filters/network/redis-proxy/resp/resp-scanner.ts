@@ -3,9 +3,11 @@
 /** Bytes that are not of the protocol, or values beyond its limits. */
 export class RespError extends Error {}
 
-/** The limits of Redis: bytes of a string, and elements of a value with all that is nested in it. */
+/** The limits of Redis: bytes of a string, and elements of a command with all that is nested in it. */
 const MAX_BULK_BYTES = 512 * 1024 * 1024;
-const MAX_ELEMENTS = 1024 * 1024;
+export const MAX_WORDS = 1024 * 1024;
+/** Of a reply. Its reader limits the bytes. */
+export const MAX_ELEMENTS = 2 ** 48;
 const MAX_LINE_BYTES = 64 * 1024;
 const MAX_LENGTH_BYTES = 32;
 
@@ -44,6 +46,8 @@ export function isType(byte: number): boolean {
 }
 
 export class RespScanner {
+  readonly #maxElements: number;
+  readonly #readsCommands: boolean;
   /** Of a command, the begin and the end of each argument, from the first byte of the value on. */
   readonly ranges: number[] = [];
   /** The value is an array of strings, and nothing else. */
@@ -54,6 +58,11 @@ export class RespScanner {
   #at = 0;
   /** Bytes of the value in which no line ends after #at. */
   #searched = 0;
+
+  constructor(maxElements: number) {
+    this.#maxElements = maxElements;
+    this.#readsCommands = maxElements === MAX_WORDS;
+  }
 
   reset(): void {
     this.ranges.length = 0;
@@ -103,7 +112,7 @@ export class RespScanner {
     }
     if (start !== at || type !== ARRAY || count <= 0) this.isCommand = false;
     this.#left += (shape === Shape.Map ? 2 : 1) * Math.max(count, 0) - 1;
-    if (this.#left > MAX_ELEMENTS) throw new RespError(`more than ${MAX_ELEMENTS} elements`);
+    if (this.#left > this.#maxElements) throw new RespError(`more than ${this.#maxElements} elements`);
     return line + 2;
   }
 
@@ -114,7 +123,7 @@ export class RespScanner {
     if (length >= 0) {
       if (after + 2 > end) return 0;
       if (bytes[after] !== CR || bytes[after + 1] !== LF) throw new RespError('a string is longer than its length');
-      this.ranges.push(body - start, after - start);
+      if (this.#readsCommands) this.ranges.push(body - start, after - start);
     }
     this.#left--;
     return length < 0 ? body : after + 2;

@@ -4,7 +4,9 @@ import {
   type Cluster,
   type ClusterHost,
   ClusterStats,
+  getLogger,
   HostStats,
+  NoRoomError,
   PipelinedSocket,
   type PipelinedSocketEvents,
   Timer,
@@ -16,6 +18,8 @@ import { RespError } from '../resp/resp-scanner.js';
 import { textCommand } from '../resp/write.js';
 import { sendBytes } from '../send-bytes.js';
 import type { CommandCounts } from './command-counts.js';
+
+const logger = getLogger('redis');
 
 /** What waits for the reply of a host. */
 export interface ReplyReceiver {
@@ -45,7 +49,19 @@ interface PendingReply {
   readonly receiver: ReplyReceiver;
   readonly counts: CommandCounts | undefined;
   readonly startMs: number;
+  /** Bytes that it takes until the reply. */
+  readonly cost: number;
 }
+
+/** For outlier detection, every reply is a success. */
+const REPLIED = 200;
+
+/** Memory of a command without a reply, besides its bytes. */
+const COMMAND_COST = 512;
+/** Senders wait once the commands without a reply take more bytes than this, until they take half of it. */
+const HIGH_COST = 8 * 1024 * 1024;
+/** More commands fail: senders may have left without their replies. */
+const MAX_COST = 64 * 1024 * 1024;
 
 const DISCARDED: ReplyReceiver = { replied() {}, failed() {} };
 const READONLY = textCommand('readonly');
@@ -65,7 +81,10 @@ export class HostClient implements PipelinedSocketEvents {
   readonly #timeout = new Timer<HostClient>(this, timedOut);
   readonly #flush = new Timer<HostClient>(this, flushDue);
   readonly #blocked = new Set<BlockedSender>();
-  #isBlocked = false;
+  /** Of the commands without a reply. */
+  #cost = 0;
+  #isSocketBlocked = false;
+  #hasHighCost = false;
   #isClosed = false;
   #closesWhenIdle = false;
   #closed: (() => void) | undefined;
@@ -100,19 +119,24 @@ export class HostClient implements PipelinedSocketEvents {
     return this.#next < this.#pending.length;
   }
 
-  /** The host accepts bytes more slowly than they come. */
+  /** The host accepts bytes, or replies, more slowly than commands come. */
   get isBlocked(): boolean {
-    return this.#isBlocked;
+    return this.#isSocketBlocked || this.#hasHighCost;
   }
 
-  /** Calls sender.hostDrained() when the host accepts bytes again, or is gone. */
+  /** Calls sender.hostDrained() when the host is no longer blocked, or is gone. */
   whenDrained(sender: BlockedSender): void {
     this.#blocked.add(sender);
   }
 
-  /** Sends a command. The receiver gets its reply; failed() is not called before this returns. */
+  /** Called when the sender is gone. */
+  forget(sender: BlockedSender): void {
+    this.#blocked.delete(sender);
+  }
+
+  /** Sends a command, whose receiver gets the reply or failed(). Returns false, without a call, if the command cannot be sent. */
   send(command: Buffer, receiver: ReplyReceiver, counts?: CommandCounts): boolean {
-    if (this.#isClosed) return false;
+    if (this.#isClosed || this.#cost > MAX_COST) return false;
     this.cluster.requestBegan(this.host);
     counts?.began();
     this.#queue(command, receiver, counts);
@@ -134,7 +158,10 @@ export class HostClient implements PipelinedSocketEvents {
 
   #queue(command: Buffer, receiver: ReplyReceiver, counts?: CommandCounts): void {
     const { clock, wheel } = this.cluster.thread;
-    this.#pending.push({ receiver, counts, startMs: clock.monotonicMs });
+    const cost = command.length + COMMAND_COST;
+    this.#pending.push({ receiver, counts, startMs: clock.monotonicMs, cost });
+    this.#cost += cost;
+    if (this.#cost > HIGH_COST) this.#hasHighCost = true;
     this.#unsent.push(command);
     this.#unsentBytes += command.length;
     if (this.#socket?.isConnected !== true) return;
@@ -151,7 +178,13 @@ export class HostClient implements PipelinedSocketEvents {
     const unsent = this.#unsent;
     this.#unsent = [];
     this.#unsentBytes = 0;
-    for (const command of unsent) sendBytes(thread.memory, command, this.#socket);
+    try {
+      for (const command of unsent) sendBytes(thread.memory, command, this.#socket);
+    } catch (error) {
+      // What follows a part of a command would be read as the rest of it.
+      this.close();
+      if (!(error instanceof NoRoomError)) throw error;
+    }
   }
 
   timedOut(): void {
@@ -190,20 +223,22 @@ export class HostClient implements PipelinedSocketEvents {
   }
 
   socketBlocked(): void {
-    this.#isBlocked = true;
+    this.#isSocketBlocked = true;
   }
 
   socketDrained(): void {
-    this.#isBlocked = false;
-    this.#releaseSenders();
+    this.#isSocketBlocked = false;
+    if (!this.isBlocked) this.#releaseSenders();
   }
 
   #received(reply: Uint8Array): void {
     const { clock, wheel } = this.cluster.thread;
     const pending = this.#pending[this.#next++]!;
+    this.#cost -= pending.cost;
     if (pending.receiver !== DISCARDED) {
       this.cluster.requestEnded(this.host);
       pending.counts?.ended(!isErrorReply(reply), clock.monotonicMs - pending.startMs);
+      this.host.monitor?.answered(REPLIED);
       this.host.stats.increment(isErrorReply(reply) ? HostStats.at.rq_error : HostStats.at.rq_success);
     }
     if (!this.hasRequests) {
@@ -214,7 +249,15 @@ export class HostClient implements PipelinedSocketEvents {
       if (this.#next > COMPACTED) this.#compact();
       wheel.reschedule(this.#timeout, this.#settings.timeoutMs);
     }
-    pending.receiver.replied(reply);
+    try {
+      pending.receiver.replied(reply);
+    } catch (error) {
+      reportFault(error);
+    }
+    if (this.#hasHighCost && this.#cost <= HIGH_COST / 2) {
+      this.#hasHighCost = false;
+      if (!this.isBlocked) this.#releaseSenders();
+    }
     if (this.#closesWhenIdle && !this.hasRequests) this.close();
   }
 
@@ -225,6 +268,8 @@ export class HostClient implements PipelinedSocketEvents {
 
   #ended(): void {
     this.#isClosed = true;
+    this.#isSocketBlocked = this.#hasHighCost = false;
+    this.#cost = 0;
     const { clock, wheel } = this.cluster.thread;
     wheel.cancel(this.#timeout);
     wheel.cancel(this.#flush);
@@ -238,9 +283,12 @@ export class HostClient implements PipelinedSocketEvents {
       if (receiver === DISCARDED) continue;
       this.cluster.requestEnded(this.host);
       counts?.ended(false, clock.monotonicMs - startMs);
-      receiver.failed();
+      try {
+        receiver.failed();
+      } catch (error) {
+        reportFault(error);
+      }
     }
-    this.#isBlocked = false;
     this.#releaseSenders();
   }
 
@@ -249,6 +297,11 @@ export class HostClient implements PipelinedSocketEvents {
     this.#blocked.clear();
     for (const sender of senders) sender.hostDrained(this);
   }
+}
+
+/** Reports an exception of a receiver. Those of other replies are not affected. */
+function reportFault(error: unknown): void {
+  logger.error({ err: error }, 'a reply of a host was lost in an exception');
 }
 
 /** So many replied entries are dropped at once. */

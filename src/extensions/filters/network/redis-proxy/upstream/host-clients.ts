@@ -36,12 +36,20 @@ export class HostClients {
     this.#current = current;
   }
 
+  /** Returns the cluster that a key goes to: `cluster`, or one of an aggregate. */
+  clusterOf(cluster: Cluster | undefined, key: Buffer | undefined): Cluster | undefined {
+    return cluster?.isAggregate ? cluster.clusterOfHost(key && this.#hashOf(key)) : cluster;
+  }
+
   /** Returns the host for a key; undefined if none may be used. */
   pick(cluster: Cluster, key: Buffer | undefined): ClusterHost | undefined {
-    if (key === undefined || !cluster.picksByHash) return cluster.pickHost();
+    return key === undefined || !cluster.picksByHash ? cluster.pickHost() : cluster.pickHost(this.#hashOf(key));
+  }
+
+  #hashOf(key: Buffer): Word64 {
     const hashed = this.#usesHashTags ? hashTag(key) : key;
     murmurHash2(hashed, 0, hashed.length, this.#hash);
-    return cluster.pickHost(this.#hash);
+    return this.#hash;
   }
 
   /** Returns the shared connection; undefined if the cluster may not have another one. */
