@@ -2,10 +2,11 @@
 // results are those of Envoy 1.40.
 
 import { createServer, get as httpGet, request as httpRequest } from 'node:http';
+import { createServer as createHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import t from 'tap';
 import { besideEnvoy, type ProxyProgram } from '../../harness/envoy.js';
-import { type Config, staticCluster, type Teardown, TRAILERS, TRAILERS_CLUSTER, waitFor } from '../../harness/index.js';
+import { type Config, HTTP2_CLUSTER, staticCluster, type Teardown, TRAILERS, TRAILERS_CLUSTER, waitFor } from '../../harness/index.js';
 import { type HttpProxy, startProxy } from '../proxy.js';
 
 const MESSAGE = 'envoy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit';
@@ -55,6 +56,23 @@ async function startHost(t: Teardown): Promise<Host> {
   return host;
 }
 
+/** The same over HTTP/2. */
+async function startHttp2Host(t: Teardown): Promise<number> {
+  const server = createHttp2();
+  server.on('session', (session) => {
+    session.on('error', () => {});
+    t.teardown(() => session.destroy());
+  });
+  server.on('stream', (stream, headers) => {
+    stream.on('error', () => {});
+    stream.respond({ ':status': 200 });
+    stream.end(Buffer.alloc(Number(headers[':path']!.split('/').at(-1)), 'a'));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => server.close());
+  return (server.address() as { port: number }).port;
+}
+
 async function startLimited(
   t: Teardown,
   program: ProxyProgram,
@@ -62,6 +80,7 @@ async function startLimited(
   config: Config,
   routes: Config[] = [],
   extra: Config = {},
+  cluster: Config = TRAILERS_CLUSTER,
 ): Promise<HttpProxy> {
   const all = { match: { prefix: '/' }, route: { cluster: 'host', timeout: '60s' } };
   return startProxy(t, {
@@ -79,7 +98,7 @@ async function startLimited(
         route_config: { virtual_hosts: [{ name: 'all', domains: ['*'], routes: [...routes, all] }] },
       },
     },
-    clusters: [staticCluster('host', host.port, TRAILERS_CLUSTER)],
+    clusters: [staticCluster('host', host.port, cluster)],
     extra,
   });
 }
@@ -190,6 +209,22 @@ besideEnvoy('runtime turns the filter off', async (t, program) => {
   t.equal((await transfer(port, `/${100 * KIB}`, 100 * KIB)).bytes, 100 * KIB);
   t.equal(await baton.stat('bw.http_bandwidth_limit.request_enabled'), 0);
 });
+
+for (const [protocol, cluster] of [
+  ['HTTP/1.1', TRAILERS_CLUSTER],
+  ['HTTP/2', HTTP2_CLUSTER],
+] as const) {
+  besideEnvoy(`bodies of any size of ${protocol} hosts arrive whole`, async (t, program) => {
+    const port = protocol === 'HTTP/2' ? await startHttp2Host(t) : (await startHost(t)).port;
+    const config = { enable_mode: 'RESPONSE', limit_kbps: '4096' };
+    const { port: listener } = await startLimited(t, program, { port, sent: 0, received: 0 }, config, [], {}, cluster);
+    // Ends arrive while earlier bytes wait, and together with them.
+    for (let kib = 40; kib <= 640; kib += 40) {
+      const { bytes } = await transfer(listener, `/${kib * KIB}`);
+      t.equal(bytes, kib * KIB, `${kib} KiB`);
+    }
+  });
+}
 
 besideEnvoy('a host is not read faster than the limit', async (t, program) => {
   const host = await startHost(t);

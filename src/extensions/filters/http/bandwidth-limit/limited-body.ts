@@ -131,12 +131,13 @@ export class LimitedBody {
     const taken = this.#take(count) ? count : 0;
     if (taken > 0) this.#pass(taken);
     if (this.#isOver) return;
-    const waits = !this.#held.isEmpty;
-    this.#count(taken, waits);
+    this.#count(taken, !this.#held.isEmpty);
     if (this.#held.bytes <= MAX_HELD_BYTES / 2) this.#direction.resume();
     if (this.#isOver) return;
-    if (waits) this.#context.timers.reschedule(this.#timer, this.#fillMs);
-    else if (this.#holdsEnd) {
+    // The sender may have delivered more bytes, and the end, when it was resumed.
+    if (!this.#held.isEmpty) {
+      if (!this.#timer.isScheduled) this.#context.timers.reschedule(this.#timer, this.#fillMs);
+    } else if (this.#holdsEnd) {
       this.#finish();
       this.#direction.continue();
     }

@@ -17,8 +17,8 @@ const DEFAULT_FILL_MS = 50;
 /** Limits above this, over 8 TB/s, are the same. */
 const MAX_KBPS = 2 ** 33;
 
-/** The rate of a bucket from which only one token is taken. */
-const ONCE = new TokenRate({ maxTokens: 1, tokensPerFill: 1, fillIntervalMs: 1e15 });
+/** The rate of a bucket from which the first user of a limit takes a token. Those of limits that are no longer used become free again. */
+const ONCE = new TokenRate({ maxTokens: 1, tokensPerFill: 1, fillIntervalMs: 3_600_000 });
 
 /** The names of the trailers. */
 export interface DelayTrailers {
