@@ -20,9 +20,10 @@ export interface ConnectProxy {
 
 /**
  * Returns the proxy of a host: that of its metadata, of its locality's, or the default one ('': none). As in Envoy, the default one gets
- * plain requests as they are.
+ * plain requests as they are. A host of this machine, at a Unix socket, has none: no proxy could reach it.
  */
 export function connectProxy(host: Host, defaultAddress: string, isSecure: boolean): ConnectProxy | undefined {
+  if (!HAS_PORT.test(host.address)) return undefined;
   const { address: ip = '', port_value: port = 0 } =
     (proxyAddressIn(host.metadata) ?? proxyAddressIn(host.localityMetadata))?.socket_address ?? {};
   const own = ipAddress(ip, port);
@@ -35,6 +36,9 @@ export function connectProxy(host: Host, defaultAddress: string, isSecure: boole
     request: isAsked ? requestFor(host) : undefined,
   };
 }
+
+/** Matches an IP address with port, and no path. */
+const HAS_PORT = /^(?:[\d.]+|\[[^\]\s/]+\]):\d+$/;
 
 /** The host's name, or else its address, is the target. */
 function requestFor({ address, hostname }: Host): Uint8Array {

@@ -1,7 +1,8 @@
 // The answers of HTTP proxies to CONNECT: however they arrive, only a complete 200 opens the tunnel.
 
 import t from 'tap';
-import { Answer, ConnectAnswer } from '../../../src/upstream/connections/connect-proxy.js';
+import { Answer, ConnectAnswer, connectProxy } from '../../../src/upstream/connections/connect-proxy.js';
+import type { Host } from '../../../src/upstream/hosts/host.js';
 
 const OK = 'HTTP/1.1 200 OK\r\nvia: a\r\n\r\n';
 
@@ -38,4 +39,18 @@ t.test('a head without end is refused after 64 KiB, whatever its pieces', async 
     t.equal(result, Answer.Refused);
     t.ok(received <= Math.max(64 * 1024 + size, size));
   }
+});
+
+t.test('only hosts with an IP address have a proxy', async (t) => {
+  const target = (address: string, hostname = '') => {
+    const host = { address, hostname, metadata: undefined, localityMetadata: undefined } as unknown as Host;
+    const request = connectProxy(host, '10.0.0.9:3128', true)?.request;
+    return request && Buffer.from(request).toString('latin1').split(' ')[1];
+  };
+  t.equal(target('10.0.0.1:80'), '10.0.0.1:80');
+  t.equal(target('[2001:db8::1]:80'), '[2001:db8::1]:80');
+  t.equal(target('10.0.0.1:80', 'host.test'), 'host.test:80');
+  t.equal(target('10.0.0.1:80', 'a HTTP/1.1\r\nx: y'), '10.0.0.1:80');
+  t.equal(target('/run/host.sock', 'host.test'), undefined);
+  t.equal(target('/run/a:80 HTTP/1.1\r\nx:1'), undefined);
 });

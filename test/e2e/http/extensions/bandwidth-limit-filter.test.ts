@@ -6,7 +6,15 @@ import { createServer as createHttp2 } from 'node:http2';
 import { connect } from 'node:net';
 import t from 'tap';
 import { besideEnvoy, type ProxyProgram } from '../../harness/envoy.js';
-import { type Config, HTTP2_CLUSTER, staticCluster, type Teardown, TRAILERS, TRAILERS_CLUSTER, waitFor } from '../../harness/index.js';
+import {
+  type Config,
+  HTTP2_CLUSTER,
+  staticCluster,
+  type Teardown,
+  TRAILERS,
+  TRAILERS_CLUSTER,
+  waitFor,
+} from '../../harness/index.js';
 import { type HttpProxy, startProxy } from '../proxy.js';
 
 const MESSAGE = 'envoy.extensions.filters.http.bandwidth_limit.v3.BandwidthLimit';

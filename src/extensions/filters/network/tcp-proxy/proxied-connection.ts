@@ -285,12 +285,13 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
     sums.add(this.proxy.stats, at.downstream_cx_rx_bytes_buffered, 0, at.downstream_cx_tx_bytes_buffered, pendingBytes);
   }
 
-  /** Reports a client that does not read the host's bytes. */
+  /** Reports a client that does not read the host's bytes, or whose own bytes wait for a host. */
   stalled(): Stall | undefined {
     const { id, pendingBytes: unsent } = this.downstream;
-    if (unsent === 0 || this.#isFrozen) return undefined;
+    const bytes = unsent + (this.#early?.bytes ?? 0);
+    if (bytes === 0 || this.#isFrozen) return undefined;
     const movedMs = this.#activeMs;
-    return { id, sinceMs: movedMs, movedMs, bytes: unsent, unsent, end: () => this.#endStalled() };
+    return { id, sinceMs: movedMs, movedMs, bytes, unsent, end: () => this.#endStalled() };
   }
 
   #endStalled(): void {
