@@ -158,10 +158,13 @@ export interface ClientCodec extends ConnectionCodec {
   interrupted(): void;
   /** See ServerCodec.check(). */
   check(now: number): number;
-  /** A request on a connection on which nothing was received for this long begins with ping(); 0: never. */
+  /** A request on a connection on which nothing was received for this long comes with requestPing(); 0: never. */
   readonly idlePingMs: number;
-  /** Asks the host whether it is still there. Returns the milliseconds after which to call check(), at the latest. */
-  ping(now: number): number;
+  /**
+   * Makes the next check() ask the host whether it is still there. Returns whether check() is due: a ping may end the connection, which must
+   * not happen while a request begins.
+   */
+  requestPing(): boolean;
 }
 
 /** The protocol of a pool's connections: one, or the one that each connection negotiates. */

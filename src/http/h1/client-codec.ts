@@ -237,8 +237,8 @@ export class H1ClientCodec extends H1Connection<ResponseDecoder> implements Clie
   /** HTTP/1 has no pings. */
   readonly idlePingMs = 0;
 
-  ping(): number {
-    return Number.POSITIVE_INFINITY;
+  requestPing(): boolean {
+    return false;
   }
 
   interrupted(): void {

@@ -198,9 +198,8 @@ export abstract class H2Connection implements ConnectionCodec, StreamCarrier, Re
     return this.options.keepaliveIdleMs;
   }
 
-  ping(now: number): number {
-    if (!this.isClosed && this.#keepalive.sends(now)) this.writer.ping();
-    return this.options.keepaliveTimeoutMs;
+  requestPing(): boolean {
+    return this.#keepalive.request();
   }
 
   /** Resets streams whose message is complete, but whose peer accepts nothing of it for too long. */

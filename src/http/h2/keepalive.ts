@@ -12,6 +12,8 @@ export class Keepalive {
   /** When the next ping is due, and when the last one was sent (monotonic); 0: not yet. */
   #nextMs = 0;
   #sentMs = 0;
+  /** A ping is due before the interval has passed. */
+  #isRequested = false;
 
   constructor(options: Http2Options, random: Random) {
     this.#options = options;
@@ -22,10 +24,10 @@ export class Keepalive {
     this.#sentMs = 0;
   }
 
-  /** Called when a ping is sent that is not due. Returns false if the last one was not answered yet: none must be sent. */
-  sends(now: number): boolean {
-    if (this.#sentMs !== 0) return false;
-    this.#sentMs = now;
+  /** Makes a ping due at the next check(). Returns false if there is one, or the last one was not answered yet. */
+  request(): boolean {
+    if (this.#sentMs !== 0 || this.#isRequested) return false;
+    this.#isRequested = true;
     return true;
   }
 
@@ -39,11 +41,15 @@ export class Keepalive {
       // The answer may come at any time, and the next ping follows it.
       return Math.max(1, intervalMs === 0 ? left : Math.min(left, intervalMs));
     }
-    if (intervalMs === 0) return Number.POSITIVE_INFINITY;
-    if (this.#nextMs === 0) this.#nextMs = now + this.#jittered(intervalMs);
-    if (now < this.#nextMs) return this.#nextMs - now;
+    if (!this.#isRequested) {
+      if (intervalMs === 0) return Number.POSITIVE_INFINITY;
+      if (this.#nextMs === 0) this.#nextMs = now + this.#jittered(intervalMs);
+      if (now < this.#nextMs) return this.#nextMs - now;
+    }
+    this.#isRequested = false;
     this.isPingDue = true;
     this.#sentMs = now;
+    if (intervalMs === 0) return timeoutMs;
     this.#nextMs = now + this.#jittered(intervalMs);
     return Math.min(timeoutMs, intervalMs);
   }

@@ -286,7 +286,7 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   #pingIfIdle(): void {
     const { clock, wheel } = this.pool.thread;
     const now = clock.monotonicMs;
-    if (now - this.receivedMs > this.idlePingMs) wheel.hasten(this.timer, this.#codec!.ping(now));
+    if (now - this.receivedMs > this.idlePingMs && this.#codec!.requestPing()) wheel.hasten(this.timer, 0);
   }
 
   /** Sets the timer to the first of idle timeout (`idleLeft`; 0: none), maximum age, and what is due in the codec. */

@@ -37,19 +37,23 @@ t.test('the jitter is 15 % by default, and 0 turns it off', (t) => {
   t.end();
 });
 
-t.test('a ping ahead of a request has the same timeout, and is not repeated before its answer', (t) => {
+t.test('a ping beside a request has the same timeout, and is not repeated before its answer', (t) => {
   const keepalive = new Keepalive(
     { ...DEFAULT_HTTP2_OPTIONS, keepaliveTimeoutMs: 200, keepaliveIdleMs: 50 },
     new Random(1),
   );
   t.equal(keepalive.check(5000), Number.POSITIVE_INFINITY);
-  t.ok(keepalive.sends(6000));
-  t.notOk(keepalive.sends(6100));
+  t.ok(keepalive.request());
+  t.notOk(keepalive.request());
+  t.equal(keepalive.check(6000), 200);
+  t.ok(keepalive.isPingDue);
+  t.notOk(keepalive.request());
   t.equal(keepalive.check(6100), 100);
   keepalive.answered();
   t.equal(keepalive.check(6300), Number.POSITIVE_INFINITY);
   t.notOk(keepalive.isPeerLost);
-  t.ok(keepalive.sends(6400));
+  t.ok(keepalive.request());
+  keepalive.check(6400);
   keepalive.check(6600);
   t.ok(keepalive.isPeerLost);
   t.end();

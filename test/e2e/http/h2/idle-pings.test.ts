@@ -1,4 +1,4 @@
-// connection_idle_interval: a request on a connection to a host that has been silent begins with a PING. All results are Envoy's.
+// connection_idle_interval: a request on a connection to a host that has been silent comes with a PING. All results are Envoy's.
 
 import { createServer, type ServerHttp2Session } from 'node:http2';
 import type { AddressInfo } from 'node:net';
@@ -44,7 +44,7 @@ async function startHost(t: Test) {
   return { port: (server.address() as AddressInfo).port, state, sessions };
 }
 
-besideEnvoy('a request on a silent connection begins with a ping', async (t, program) => {
+besideEnvoy('a request on a silent connection comes with a ping', async (t, program) => {
   const host = await startHost(t);
   const proxy = await startProxy(t, {
     ...program,
