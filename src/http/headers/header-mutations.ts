@@ -5,6 +5,7 @@ import { compileFormat, type Format } from '../../access-log/formats/format.js';
 import type { StreamInfo } from '../../access-log/stream/stream-info.js';
 import { BatonError, buildEach, Mistakes, messageOf } from '../../common/errors/errors.js';
 import { type HeaderKey, headerKey, knownHeader } from '../../common/text/header-names.js';
+import { HeadKind } from '../../common/text/joined-names.js';
 import type { HeaderValueOption, StringMatcher } from '../../config/generated/api.js';
 import { compileStringMatcher, type StringRule } from '../routing/matching/string-rule.js';
 import { checkFieldName, checkRemovable } from './field-name.js';
@@ -114,14 +115,16 @@ class MatchingRemoval implements Change {
 
   apply(headers: HeaderBlock): void {
     const { memory } = headers;
+    const isRequest = headers.kind === HeadKind.Request;
     for (let index = 0; index < headers.size; index++) {
-      if (headers.isRemoved(index) || headers.id(index) === HOST) continue;
+      if (headers.isRemoved(index) || (isRequest && headers.id(index) === HOST)) continue;
       const start = headers.nameStart(index);
       const length = headers.nameEnd(index) - start;
       const at = memory.scratch(length);
       const { bytes } = memory;
       for (let i = 0; i < length; i++) bytes[at + i] = lowerCase(bytes[start + i]!);
       if (this.#rule.matches(memory, at, at + length)) headers.removeAt(index);
+      memory.withdrawScratch(at);
     }
   }
 }

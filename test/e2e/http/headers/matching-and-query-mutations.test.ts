@@ -127,6 +127,13 @@ t.test('escapes in parameters of a request stay escaped', async (t) => {
   t.equal(url, '/p?name=a%26role%3Dadmin%20%0d%0a&role=user');
 });
 
+t.test('a name with escapes is that of the parameters that it means', async (t) => {
+  // Envoy leaves those of the client beside the new one.
+  const set_role = set('user%20role', 'user', 'OVERWRITE_IF_EXISTS');
+  const echo = await start(t, { command: undefined }, { main: { query_parameter_mutations: [set_role] } });
+  t.equal((await echo('main', '/p?user%20role=admin&%75ser%20rol%65=admin')).url, '/p?user%20role=user');
+});
+
 /** Without the symbols that Node adds. */
 function plain(fields: IncomingHttpHeaders): object {
   return Object.fromEntries(Object.entries(fields));

@@ -15,7 +15,10 @@ import {
 type Action = NonNullable<NonNullable<KeyValueMutation['append']>['action']>;
 
 interface Mutation {
+  /** Decoded, as the parameters of a request are compared. */
   readonly name: string;
+  /** As it is written. */
+  readonly key: string;
   /** Undefined: the parameters of this name are removed. */
   readonly value: Format | undefined;
   readonly action: Action;
@@ -53,7 +56,7 @@ export function compileQueryMutations(
 
 function compile({ append, remove = '' }: KeyValueMutation, where: string): Mutation {
   if (append === undefined && remove === '') throw mistake("One of 'append'/'remove' must be specified.", where);
-  if (append === undefined) return { name: byteText(remove), value: undefined, action: 'OVERWRITE_IF_EXISTS' };
+  if (append === undefined) return { name: byteText(remove), key: '', value: undefined, action: 'OVERWRITE_IF_EXISTS' };
   if (remove !== '') throw mistake("Only one of 'append'/'remove can be specified.", where);
   const { record, action = 'APPEND_IF_EXISTS_OR_ADD' } = append;
   if (record === undefined) throw mistake('No record specified for append mutation.', `${where}.append`);
@@ -63,10 +66,10 @@ function compile({ append, remove = '' }: KeyValueMutation, where: string): Muta
     throw mistake(`'${key}' cannot be the name of a parameter: it must be percent-encoded`, `${at}.key`);
   if (typeof value !== 'string') throw mistake('Only string value is allowed for record value.', at);
   const format = withinPlace(`${at}.value`, () => compileFormat(value, { omitEmptyValues: true }));
-  return { name: key, value: format, action };
+  return { name: decoded(key), key, value: format, action };
 }
 
-function change(parameters: Parameters, { action, name, value }: Mutation, info: StreamInfo): void {
+function change(parameters: Parameters, { action, key, name, value }: Mutation, info: StreamInfo): void {
   if (value === undefined) {
     parameters.delete(name);
     return;
@@ -74,7 +77,7 @@ function change(parameters: Parameters, { action, name, value }: Mutation, info:
   const known = parameters.get(name);
   if (action === 'ADD_IF_ABSENT' ? known !== undefined : action === 'OVERWRITE_IF_EXISTS' && known === undefined)
     return;
-  const text = `${name}=${encoded(value.text(info))}`;
+  const text = `${key}=${encoded(value.text(info))}`;
   if (known === undefined || action.startsWith('OVERWRITE')) parameters.set(name, [text]);
   else known.push(text);
 }
