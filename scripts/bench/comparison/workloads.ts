@@ -1,5 +1,7 @@
 // The workloads: each one loads one of a proxy's ports in a certain way.
 
+import { TOKEN } from './token.js';
+
 /** HTTPS with an ECDSA key, without resumption with keys of both kinds, and with TLS to the host too. */
 export type SecurePort = 'https' | 'httpsEcdsaOnce' | 'httpsRsaOnce' | 'reencrypted';
 
@@ -9,10 +11,13 @@ export type Http2Port = 'h2c' | 'h2' | 'h2ToH2' | 'grpc';
 /** A filter that reads a request header and sets another, in a script and built in; and a span of each request for a collector. */
 export type FilterPort = 'script' | 'mutation' | 'traced';
 
+/** One filter before the router: Lua that does the same, a policy that denies other requests, a token, and a service that allows all. */
+export type PolicyPort = 'lua' | 'rbac' | 'jwt' | 'extAuthz';
+
 export interface Workload {
   name: string;
   /** Which port of the proxy: HTTP or a bare TCP proxy, without or with an access log; or one with TLS, HTTP/2 or a filter. */
-  protocol: 'http' | 'tcp' | SecurePort | Http2Port | FilterPort;
+  protocol: 'http' | 'tcp' | SecurePort | Http2Port | FilterPort | PolicyPort;
   /** Each request resumes a session on a new connection. */
   resumes: boolean;
   logged: boolean;
@@ -69,7 +74,8 @@ export const GRPC_PATH = '/bench.Service/Unary.grpc';
 /** A message of 11 bytes with its prefix. */
 export const GRPC_MESSAGE = '\0\0\0\0\x0bhello world';
 
-/** The call that exports spans, which the host of gRPC answers too. */
+/** Calls that the host of gRPC answers with an empty message: a service takes spans, and one allows requests. */
+export const CHECK_PATH = '/envoy.service.auth.v3.Authorization/Check';
 export const EXPORT_PATH = '/opentelemetry.proto.collector.trace.v1.TraceService/Export';
 
 /** As `h2load -c 16 -m 32`, and one request at a time. */
@@ -85,6 +91,10 @@ const FILTERS: readonly Workload[] = [
   workload('filter-built-in-64', false, { protocol: 'mutation', connections: 64 }),
   workload('filter-script-64', false, { protocol: 'script', connections: 64 }),
   workload('traced-64', false, { protocol: 'traced', connections: 64 }),
+  workload('lua-64', false, { protocol: 'lua', connections: 64 }),
+  workload('rbac-64', false, { protocol: 'rbac', connections: 64 }),
+  workload('jwt-64', false, { protocol: 'jwt', headers: [...CURL, `Authorization: Bearer ${TOKEN}`], connections: 64 }),
+  workload('ext-authz-64', false, { protocol: 'extAuthz', connections: 64 }),
 ];
 
 export const WORKLOADS: readonly Workload[] = [false, true].flatMap((logged) => [

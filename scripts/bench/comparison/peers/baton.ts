@@ -16,7 +16,7 @@ import {
 import { spawnPinned } from '../../processes.js';
 import type { KeyPair } from '../certificates.js';
 import type { Environment } from '../environment.js';
-import { type ComparedFilter, HEADER_MUTATION, typeScriptFilter } from './filters.js';
+import { type ComparedFilter, HEADER_MUTATION, POLICIES, typeScriptFilter } from './filters.js';
 import type { Peer, Ports } from './peer.js';
 
 /** Returns a Baton that is started by this command and these arguments. */
@@ -74,6 +74,10 @@ export function envoyConfiguration(
       httpListener('script', ports.script, through(script.filter)),
       httpListener('mutation', ports.mutation, through(HEADER_MUTATION)),
       httpListener('traced', ports.traced, { ...manager, tracing: TRACING }),
+      httpListener('lua', ports.lua, through(POLICIES.lua)),
+      httpListener('rbac', ports.rbac, through(POLICIES.rbac)),
+      httpListener('jwt', ports.jwt, through(POLICIES.jwt)),
+      httpListener('ext_authz', ports.extAuthz, through(POLICIES.extAuthz)),
     ],
     clusters: [
       staticCluster('origin', upstreamPort),

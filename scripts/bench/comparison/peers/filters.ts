@@ -4,6 +4,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../../../test/e2e/harness/bootstrap.js';
+import { ISSUER, JWKS } from '../token.js';
+import type { PolicyPort } from '../workloads.js';
 
 /** A filter, and what the bootstrap needs for it. */
 export interface ComparedFilter {
@@ -40,6 +42,48 @@ export const HEADER_MUTATION: Config = {
   },
 };
 
+/** The filters that only Baton and Envoy have. */
+export const POLICIES: Readonly<Record<PolicyPort, Config>> = {
+  lua: {
+    name: 'lua',
+    typed_config: {
+      '@type': `${TYPES}/envoy.extensions.filters.http.lua.v3.Lua`,
+      default_source_code: { inline_string: LUA },
+    },
+  },
+  rbac: {
+    name: 'rbac',
+    typed_config: {
+      '@type': `${TYPES}/envoy.extensions.filters.http.rbac.v3.RBAC`,
+      rules: {
+        action: 'ALLOW',
+        policies: {
+          clients: {
+            permissions: [{ url_path: { path: { exact: '/small' } } }],
+            principals: [{ header: { name: 'user-agent', string_match: { prefix: 'curl/' } } }],
+          },
+        },
+      },
+    },
+  },
+  jwt: {
+    name: 'jwt',
+    typed_config: {
+      '@type': `${TYPES}/envoy.extensions.filters.http.jwt_authn.v3.JwtAuthentication`,
+      providers: { bench: { issuer: ISSUER, local_jwks: { inline_string: JWKS } } },
+      rules: [{ match: { prefix: '/' }, requires: { provider_name: 'bench' } }],
+    },
+  },
+  extAuthz: {
+    name: 'ext_authz',
+    typed_config: {
+      '@type': `${TYPES}/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz`,
+      transport_api_version: 'V3',
+      grpc_service: { envoy_grpc: { cluster_name: 'grpc_origin' }, timeout: '3600s' },
+    },
+  },
+};
+
 /** Writes the module. */
 export function typeScriptFilter(directory: string): ComparedFilter {
   const filename = join(directory, 'seen.ts');
@@ -61,11 +105,7 @@ export function typeScriptFilter(directory: string): ComparedFilter {
 }
 
 export function luaFilter(): ComparedFilter {
-  const typed_config = {
-    '@type': `${TYPES}/envoy.extensions.filters.http.lua.v3.Lua`,
-    default_source_code: { inline_string: LUA },
-  };
-  return { filter: { name: 'lua', typed_config }, bootstrap: {} };
+  return { filter: POLICIES.lua, bootstrap: {} };
 }
 
 /** Writes the script of HAProxy. Returns its path. */

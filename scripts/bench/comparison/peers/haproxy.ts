@@ -10,7 +10,7 @@ import type { Peer, Ports } from './peer.js';
 
 export const haproxy: Peer = {
   name: 'haproxy',
-  supports: ({ protocol }) => protocol !== 'traced',
+  supports: ({ protocol }) => !['traced', 'lua', 'rbac', 'jwt', 'extAuthz'].includes(protocol),
   start: (environment, ports) => {
     const { cores, directory } = environment;
     const configuration = join(directory, 'haproxy.cfg');

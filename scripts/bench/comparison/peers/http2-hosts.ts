@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { spawnPinned } from '../../processes.js';
-import { EXPORT_PATH, GRPC_MESSAGE, GRPC_PATH } from '../workloads.js';
+import { CHECK_PATH, EXPORT_PATH, GRPC_MESSAGE, GRPC_PATH } from '../workloads.js';
 
 const MAX_STREAMS = '1000';
 
@@ -12,11 +12,12 @@ const MAX_STREAMS = '1000';
 export function startHttp2Hosts(core: number, parent: string, ports: readonly [number, number]): ChildProcess[] {
   const directory = join(parent, 'http2-host');
   const types = join(parent, 'mime.types');
-  for (const path of [GRPC_PATH, EXPORT_PATH]) mkdirSync(join(directory, dirname(path)), { recursive: true });
+  for (const path of [GRPC_PATH, EXPORT_PATH, CHECK_PATH])
+    mkdirSync(join(directory, dirname(path)), { recursive: true });
   writeFileSync(join(directory, 'small'), 'x'.repeat(128));
   writeFileSync(join(directory, GRPC_PATH), GRPC_MESSAGE);
   // An empty message.
-  writeFileSync(join(directory, EXPORT_PATH), '\0'.repeat(5));
+  for (const path of [EXPORT_PATH, CHECK_PATH]) writeFileSync(join(directory, path), '\0'.repeat(5));
   writeFileSync(types, 'application/grpc grpc\n');
   const start = (port: number, ...more: string[]): ChildProcess => {
     const args = [

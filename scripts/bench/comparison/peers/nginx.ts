@@ -11,10 +11,12 @@ import type { Peer, Ports } from './peer.js';
 const STREAM_MODULE = '/usr/lib/nginx/modules/ngx_stream_module.so';
 const hasStream = existsSync(STREAM_MODULE);
 
+const LACKING = ['h2ToH2', 'script', 'traced', 'lua', 'rbac', 'jwt', 'extAuthz'];
+
 export const nginx: Peer = {
   name: 'nginx',
   // It has no HTTP/2 to hosts but for gRPC, and Debian's neither scripts nor tracing.
-  supports: ({ protocol }) => (protocol === 'tcp' ? hasStream : !['h2ToH2', 'script', 'traced'].includes(protocol)),
+  supports: ({ protocol }) => (protocol === 'tcp' ? hasStream : !LACKING.includes(protocol)),
   start: (environment, ports) => {
     const { cores, directory } = environment;
     const configuration = join(directory, 'nginx.conf');

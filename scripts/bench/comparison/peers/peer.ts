@@ -12,7 +12,7 @@ import type { Workload } from '../workloads.js';
  * The ports of a proxy: HTTP and TCP, each without and with an access log; HTTPS, also without resumption with keys of two
  * kinds, and HTTPS to a host with TLS; HTTP/2
  * without and with TLS, to a host of HTTP/2, and of gRPC; HTTP with a filter in a script and with a built-in one,
- * and with tracing.
+ * with tracing, and with filters that only Baton and Envoy have.
  */
 export interface Ports {
   http: number;
@@ -30,6 +30,10 @@ export interface Ports {
   script: number;
   mutation: number;
   traced: number;
+  lua: number;
+  rbac: number;
+  jwt: number;
+  extAuthz: number;
 }
 
 /** A started process and the access log that it writes. */
@@ -78,7 +82,19 @@ export async function startPeer(peer: Peer, environment: Environment): Promise<R
 }
 
 async function freePorts(): Promise<Ports> {
-  const plain = { http: 0, httpLogged: 0, tcp: 0, tcpLogged: 0, script: 0, mutation: 0, traced: 0 };
+  const plain = {
+    http: 0,
+    httpLogged: 0,
+    tcp: 0,
+    tcpLogged: 0,
+    script: 0,
+    mutation: 0,
+    traced: 0,
+    lua: 0,
+    rbac: 0,
+    jwt: 0,
+    extAuthz: 0,
+  };
   const ports = {
     ...plain,
     https: 0,
