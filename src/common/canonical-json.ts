@@ -6,8 +6,9 @@ type Value = null | boolean | number | string | readonly Value[] | { readonly [n
 /** Values that are nested deeper have no text. */
 const MAX_DEPTH = 32;
 
-/** Returns undefined for a value that is nested too deeply to be compared. */
+/** Returns undefined for a value that is nested too deeply to be compared, or has a number that JSON does not have. */
 export function canonicalJson(value: Value, depth = 0): string | undefined {
+  if (typeof value === 'number' && !Number.isFinite(value)) return undefined;
   if (typeof value !== 'object' || value === null) return JSON.stringify(value);
   if (depth === MAX_DEPTH) return undefined;
   const parts: string[] = [];

@@ -39,3 +39,10 @@ t.test('a value that is nested too deeply has no text', async (t) => {
   t.equal(canonicalJson(list as never), undefined);
   t.equal(canonicalJson({ a: [struct as never] }), undefined);
 });
+
+t.test('a number that JSON does not have is not null', async (t) => {
+  for (const value of [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]) {
+    t.equal(canonicalJson(value), undefined);
+    t.equal(canonicalJson({ a: [value] }), undefined);
+  }
+});

@@ -7,9 +7,15 @@ export class LocalitySizes {
   readonly #sizes = new Map<string, number>();
 
   constructor({ localities, localityIndexes, priorities }: HostSetData) {
+    /** By index of the locality and priority: several differ only in their weight. */
+    const counts = new Map<number, number>();
     for (let host = 0; host < priorities.length; host++) {
-      const key = keyOf(localities[localityIndexes[host]!]!, priorities[host]!);
-      this.#sizes.set(key, (this.#sizes.get(key) ?? 0) + 1);
+      const place = localityIndexes[host]! * PRIORITIES + priorities[host]!;
+      counts.set(place, (counts.get(place) ?? 0) + 1);
+    }
+    for (const [place, count] of counts) {
+      const key = keyOf(localities[Math.floor(place / PRIORITIES)]!, place % PRIORITIES);
+      this.#sizes.set(key, (this.#sizes.get(key) ?? 0) + count);
     }
   }
 
@@ -19,6 +25,9 @@ export class LocalitySizes {
     return Math.round((weight * count) / all);
   }
 }
+
+/** They are bytes. */
+const PRIORITIES = 256;
 
 function keyOf({ region, subZone, zone }: Locality, priority: number): string {
   return JSON.stringify([region, zone, subZone, priority]);

@@ -57,8 +57,15 @@ const MATCHES: readonly Config[] = [
   ...[
     { v: '1', fallback_list: [] },
     { v: '1', fallback_list: [{ v: '9' }] },
+    { fallback_list: [...listed(63), { v: '1' }] },
+    { fallback_list: [...listed(64), { v: '1' }] },
   ],
 ];
+
+/** Returns fields that no host has. */
+function listed(count: number): Config[] {
+  return Array.from({ length: count }, (_, index) => ({ v: `no ${index}` }));
+}
 
 besideEnvoy('requests go to the hosts whose fields they name, and others to the fallback', async (t, program) => {
   const selectors = [{ keys: ['v'] }, { keys: ['v', 's'] }];
@@ -290,6 +297,13 @@ t.test('a host in very many subsets is left out of them, and counted', async (t)
   t.equal(await to('wide', { v: '1', s: '1' }), 'b');
   t.equal(await to('wide', { v: '2', s: '2' }), '503');
   t.equal(await to.baton.stat('cluster.wide.lb_subsets_overflow'), 1);
+});
+
+t.test('only the first fields of a list are tried, since a client may have written it', async (t) => {
+  const listing = { subset_selectors: [{ keys: ['v'] }], metadata_fallback_policy: 'FALLBACK_LIST' };
+  const to = await start(t, { command: undefined }, { listing: subsets(TWO_KEYS, listing) });
+  t.equal(await to('listing', { fallback_list: [...listed(63), { v: '1' }] }), 'ab');
+  t.equal(await to('listing', { fallback_list: [...listed(64), { v: '1' }] }), '503');
 });
 
 t.test('subsets are refused for the reasons of Envoy', async (t) => {

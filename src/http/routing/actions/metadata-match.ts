@@ -7,9 +7,24 @@ import type { Json, Metadata, Struct } from '../../../config/generated/api.js';
 /** The namespace of metadata for load balancing. */
 export const LB_NAMESPACE = 'envoy.lb';
 
-export interface Criterion {
+/** Values with a longer text are not compared: clients may choose them, and each subset keeps those of its hosts. */
+const MAX_TEXT = 1024;
+
+export class Criterion {
   readonly name: string;
   readonly value: Json;
+  #part: string | undefined;
+
+  constructor(name: string, value: Json) {
+    this.name = name;
+    this.value = value;
+  }
+
+  /** See criterionKey(). */
+  get part(): string {
+    this.#part ??= criterionKey(this.name, this.value);
+    return this.#part;
+  }
 }
 
 /** Immutable, so that all requests of a route share one. */
@@ -31,10 +46,10 @@ export class MetadataMatch {
   }
 
   static from(fields: Struct): MetadataMatch {
-    return new MetadataMatch(sorted(new Map(Object.entries(fields))));
+    return new MetadataMatch(sorted(Object.entries(fields).map(([name, value]) => new Criterion(name, value))));
   }
 
-  /** Identifies the subset of the hosts that have all fields; see subsetKey(). */
+  /** Identifies the subset of the hosts that have all fields: a criterionKey() for each. */
   get key(): string {
     this.#key ??= subsetKey(this.criteria);
     return this.#key;
@@ -52,9 +67,9 @@ export class MetadataMatch {
 
   /** Returns the same with `fields`, which replace those of the same names. */
   merge(fields: Struct): MetadataMatch {
-    const all = new Map(this.criteria.map(({ name, value }) => [name, value]));
-    for (const [name, value] of Object.entries(fields)) all.set(name, value);
-    return new MetadataMatch(sorted(all));
+    const all = new Map(this.criteria.map((each) => [each.name, each]));
+    for (const [name, value] of Object.entries(fields)) all.set(name, new Criterion(name, value));
+    return new MetadataMatch(sorted([...all.values()]));
   }
 
   /** Returns only the named fields. */
@@ -68,14 +83,19 @@ export class MetadataMatch {
 }
 
 /** Returns a text that is equal for equal criteria, which are sorted by name; '' if a value cannot be compared, or without criteria. */
-export function subsetKey(criteria: readonly Criterion[]): string {
+function subsetKey(criteria: readonly Criterion[]): string {
   let key = '';
-  for (const { name, value } of criteria) {
-    const text = canonicalJson(value);
-    if (text === undefined) return '';
-    key += `${JSON.stringify(name)}=${text};`;
+  for (const { part } of criteria) {
+    if (part === '') return '';
+    key += part;
   }
   return key;
+}
+
+/** Returns the key of a single criterion, of which those of several consist; '' if the value cannot be compared. */
+export function criterionKey(name: string, value: Json): string {
+  const text = canonicalJson(value);
+  return text === undefined || text.length > MAX_TEXT ? '' : `${JSON.stringify(name)}=${text};`;
 }
 
 /** Returns a text that is equal for equal lists of names. */
@@ -83,7 +103,6 @@ export function namesKey(names: readonly string[]): string {
   return JSON.stringify(names);
 }
 
-function sorted(fields: ReadonlyMap<string, Json>): Criterion[] {
-  const criteria = Array.from(fields, ([name, value]) => ({ name, value }));
+function sorted(criteria: Criterion[]): Criterion[] {
   return criteria.sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -26,6 +26,7 @@ export class SubsetCounts {
   #keys: ReadonlySet<string> = new Set();
   /** The hosts in which they were found. */
   #metadata: HostSetData['metadata'];
+  #overflow = 0;
 
   /**
    * Throws a RangeError when memory for the stats is short.
@@ -65,10 +66,13 @@ export class SubsetCounts {
     const { at } = SubsetStats;
     this.#own.set(at.lb_subsets_single_host_per_subset_duplicate, duplicates);
     this.#own.set(at.lb_subsets_overflow, overflow);
-    if (overflow > 0)
-      logger.warning(
-        `cluster '${shownName(this.#name)}': ${overflow} hosts are not in all of their subsets: these are too many`,
-      );
+    const before = this.#overflow;
+    this.#overflow = overflow;
+    // Updates may come many times a second.
+    if (overflow <= before) return;
+    logger.warning(
+      `cluster '${shownName(this.#name)}': hosts are not in all of their subsets (${overflow} places): there are too many subsets, or values are too long`,
+    );
   }
 
   /** Called when the version is not used any more. */

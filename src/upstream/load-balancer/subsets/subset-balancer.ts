@@ -20,6 +20,9 @@ import type { SelectorSpec, SubsetFallback, SubsetSpec } from './subset-spec.js'
 /** The field of a request that lists further ones. */
 const FALLBACK_LIST = 'fallback_list';
 
+/** Further fields of a list are not tried: a client may have written it. */
+const MAX_TRIED = 64;
+
 /** Larger subsets are built before they are used: that takes longer than a request should. */
 const MAX_BUILT_ON_USE = 1024;
 
@@ -33,7 +36,7 @@ export class SubsetBalancer implements ClusterBalancer {
   readonly #thread: BalancingThread;
   readonly #stats: BalancerStats;
   readonly #fallbacks: ReadonlyMap<string, SelectorSpec>;
-  readonly #sizes: LocalitySizes | undefined;
+  #sizes: LocalitySizes | undefined;
   #index = new SubsetIndex();
   readonly #built = new Map<string, ClusterLoadBalancer>();
   /** All hosts, and those of the default subset. */
@@ -59,14 +62,14 @@ export class SubsetBalancer implements ClusterBalancer {
     this.#thread = thread;
     this.#stats = stats;
     this.#fallbacks = selectorFallbacks(spec.selectors);
-    this.#sizes = spec.weighsLocalities && spec.scalesLocalities ? new LocalitySizes(hosts) : undefined;
   }
 
   /** Finds the subsets and builds what requests should not wait for, in steps. If not called, the first pick() does all at once. */
   *prepare(): Generator<void, void> {
-    const { defaultSubset, splitsLists } = this.#spec;
+    const { defaultSubset, scalesLocalities, splitsLists, weighsLocalities } = this.#spec;
     const picksByHash = this.#cluster.policy.picksByHash === true;
     this.#index = yield* indexSubsets(this.#hosts, this.#spec, subsetLimits(picksByHash));
+    if (weighsLocalities && scalesLocalities) this.#sizes = new LocalitySizes(this.#hosts);
     if (this.#uses('ANY_ENDPOINT') || this.#spec.panicsToAny) {
       this.#any = this.#balancerOf(undefined);
       yield* this.#any.prepare();
@@ -91,7 +94,8 @@ export class SubsetBalancer implements ClusterBalancer {
     if (list === undefined) return this.#pick(random, hash, attempt, match);
     const own = match!.without(FALLBACK_LIST);
     if (!Array.isArray(list) || list.length === 0) return this.#pick(random, hash, attempt, own);
-    for (const fields of list) {
+    for (let index = 0; index < list.length && index < MAX_TRIED; index++) {
+      const fields: unknown = list[index];
       const host = this.#pick(random, hash, attempt, isStruct(fields) ? own.merge(fields) : own);
       if (host >= 0) return host;
     }

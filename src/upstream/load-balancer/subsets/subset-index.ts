@@ -2,7 +2,7 @@
 
 import { canonicalJson } from '../../../common/canonical-json.js';
 import type { Json, Struct } from '../../../config/generated/api.js';
-import { type Criterion, LB_NAMESPACE, subsetKey } from '../../../http/routing/actions/metadata-match.js';
+import { criterionKey, LB_NAMESPACE } from '../../../http/routing/actions/metadata-match.js';
 import type { HostSetData } from '../../hosts/host-set.js';
 import type { SelectorSpec, SubsetSpec } from './subset-spec.js';
 
@@ -25,19 +25,21 @@ export interface HostSubset {
 }
 
 export class SubsetIndex {
-  /** By subsetKey(). */
+  /** By MetadataMatch.key. */
   readonly subsets: Map<string, HostSubset> = new Map();
   /** Hosts that have the same single-host subset as a host before them in their priority. */
   duplicates = 0;
-  /** How often a host could not be added to a subset because of the limits. */
+  /** How often a host could not be added to a subset because of the limits, or because its value cannot be compared. */
   overflow = 0;
 }
 
 /** Maximum number of subsets of one selector that a host is in. */
 const MAX_OF_HOST = 1024;
 
-/** Hosts that are read in a step: less than a millisecond with few selectors. */
+/** Hosts that are read in a step: less than a millisecond. */
 const HOSTS_PER_STEP = 512;
+/** Keys of subsets that are found in a step, and selectors that are compared with a host. */
+const KEYS_PER_STEP = 1024;
 
 /** Finds the subsets. Yields about every millisecond. */
 export function* indexSubsets(
@@ -63,11 +65,11 @@ export function* indexSubsets(
         if (isAdded) members++;
         else index.overflow++;
       }
-      work += combinations.length;
+      work += 1 + combinations.length;
+      if (work < KEYS_PER_STEP) continue;
+      work = 0;
+      yield;
     }
-    if (++work < HOSTS_PER_STEP) continue;
-    work = 0;
-    yield;
   }
   return index;
 }
@@ -121,18 +123,19 @@ function add(
 }
 
 /**
- * Returns the keys of a host's subsets: none if it lacks a field. Returns undefined if they are more than MAX_OF_HOST. As in Envoy, an empty list
- * that is the first field counts as no field at all.
+ * Returns the keys of a host's subsets: none if it lacks a field. Returns undefined if they are more than MAX_OF_HOST, or if a value cannot be
+ * compared. As in Envoy, an empty list that is the first field counts as no field at all.
  */
 function combinationsOf(fields: Struct, { keys }: SelectorSpec, splitsLists: boolean): readonly string[] | undefined {
-  let all: Criterion[][] = [];
+  let all: string[] = [];
   for (const name of keys) {
     if (!Object.hasOwn(fields, name)) return [];
     const value = fields[name]!;
     const values: readonly Json[] = splitsLists && Array.isArray(value) ? value : [value];
     if (values.length * Math.max(1, all.length) > MAX_OF_HOST) return undefined;
-    if (all.length === 0) all = values.map((each) => [{ name, value: each }]);
-    else all = all.flatMap((each) => values.map((next) => [...each, { name, value: next }]));
+    const parts = values.map((each) => criterionKey(name, each));
+    if (parts.includes('')) return undefined;
+    all = all.length === 0 ? parts : all.flatMap((each) => parts.map((next) => each + next));
   }
-  return all.map(subsetKey).filter((key) => key !== '');
+  return all;
 }

@@ -95,3 +95,20 @@ t.test('a host whose field is nested too deeply is in no subset', async (t) => {
   t.same(index.of({ b: '1' }), [0]);
   t.equal(index.of({ a: deep as Struct }), undefined);
 });
+
+t.test('a host with a very long value is in no subset of that field, so that lists cannot repeat it', async (t) => {
+  const long = 'x'.repeat(100_000);
+  const many = Array.from({ length: 1000 }, (_, index) => String(index));
+  const index = indexOf(
+    hostsOf([
+      { a: long, b: many },
+      { a: 'y', b: '1' },
+      { a: ['y', long], b: '1' },
+    ]),
+    spec(selector(['a', 'b']), selector(['b'])),
+  );
+  t.same(index.of({ a: 'y', b: '1' }), [1]);
+  t.same(index.of({ b: '1' }), [0, 1, 2]);
+  t.equal(index.of({ a: long, b: '1' }), undefined);
+  t.equal(index.overflow, 2);
+});
