@@ -24,7 +24,7 @@ import type { ClientEnds } from './connections/proxy-header.js';
 import { type RequestedHost, requestedHost } from './connections/requested-host.js';
 import { FAILING_FLAGS, healthStatus, UNHEALTHY_FLAGS } from './hosts/health-flags.js';
 import { Host } from './hosts/host.js';
-import { HostSet } from './hosts/host-set.js';
+import { HostSet, hasSameAddresses } from './hosts/host-set.js';
 import { ClusterLimits, RuntimeThresholds } from './limits.js';
 import { AggregateBalancer } from './load-balancer/aggregate-balancer.js';
 import { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.js';
@@ -84,7 +84,7 @@ export class Cluster implements PooledCluster {
   /** Hosts with connection pools. */
   readonly #pooled = new Set<ClusterHost>();
   #hasFailing = false;
-  /** Hosts by address, from the first look-up until the hosts change. */
+  /** Indexes of hosts by address, from the first look-up until the addresses change. */
   #indexes: Map<string, number> | undefined;
   #snapshot: ClusterSnapshot;
   #hosts: HostSet<ClusterHost>;
@@ -227,25 +227,23 @@ export class Cluster implements PooledCluster {
     return this.#hosts.has(host);
   }
 
-  /**
-   * Returns the host with this address (`127.0.0.1:80`), healthy or not; a logical host also by an earlier address. Scans all
-   * hosts.
-   */
+  /** Returns the host with this address (`127.0.0.1:80`), healthy or not; a logical host also by an earlier address. */
   hostAt(address: string): ClusterHost | undefined {
-    if (this.spec.hasLogicalHost && this.#hosts.count > 0) return this.#hosts.host(0);
-    for (let index = 0; index < this.#hosts.count; index++) {
-      if (this.#addressAt(index) === address) return this.#hosts.host(index);
-    }
-    return undefined;
+    const index = this.spec.hasLogicalHost && this.#hosts.count > 0 ? 0 : this.#indexOf(address);
+    return index === undefined ? undefined : this.#hosts.host(index);
   }
 
   /** Returns the host with this address that a filter has chosen, if its health permits that (override_host_status). */
   overrideHost(address: string): ClusterHost | undefined {
-    this.#indexes ??= this.#indexAddresses();
-    const index = this.#indexes.get(address);
+    const index = this.#indexOf(address);
     if (index === undefined) return undefined;
     const status = healthStatus(this.#hosts.data.healthFlags[index]!);
     return (this.spec.overrideStatuses & (1 << status)) === 0 ? undefined : this.#hosts.host(index);
+  }
+
+  #indexOf(address: string): number | undefined {
+    this.#indexes ??= this.#indexAddresses();
+    return this.#indexes.get(address);
   }
 
   #indexAddresses(): Map<string, number> {
@@ -333,9 +331,10 @@ export class Cluster implements PooledCluster {
     const hasOtherMembers = snapshot.membershipVersion !== this.#snapshot.membershipVersion;
     this.#snapshot = snapshot;
     this.dropRatio = snapshot.policy.drop?.ratio ?? 0;
+    // Kept when only the health has changed: for 10,000 hosts it takes many milliseconds to build.
+    if (this.#indexes !== undefined && !hasSameAddresses(snapshot.hosts, this.#hosts.data)) this.#indexes = undefined;
     this.#hosts = new HostSet<ClusterHost>(snapshot.hosts, makeHost(this, snapshot), this.#hosts);
     this.#balancer = balancer;
-    this.#indexes = undefined;
     for (const host of this.#hosts.takeRemoved()) this.#drain(host);
     this.#noteFailing();
     this.requestedHosts?.update(snapshot.hosts);
