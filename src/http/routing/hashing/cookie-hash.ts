@@ -22,13 +22,6 @@ export class CookieHash {
   /** @throws BatonError CONFIG_INVALID; `where` is its path in the configuration */
   constructor(config: RouteAction_HashPolicy_Cookie, where: string) {
     this.#name = config.name ?? '';
-    if (!isFieldName(this.#name)) {
-      const remedy = "a name has letters, digits and !#$%&'*+-.^_`|~";
-      throw new BatonError('CONFIG_INVALID', `'${this.#name}' is not a valid cookie name`, {
-        where: `${where}.name`,
-        remedy,
-      });
-    }
     this.#nameBytes = new TextEncoder().encode(this.#name);
     const attributes = cookieAttributes(config, where);
     this.#attributes = config.ttl === undefined ? undefined : attributes;
@@ -58,8 +51,16 @@ function hex(half: number): string {
   return (half >>> 0).toString(16).padStart(8, '0');
 }
 
-/** Returns what follows the value in a set-cookie field. Throws a BatonError; `where` is the path of the cookie in the configuration. */
+/**
+ * Validates a cookie of the configuration. Returns what follows the value in a set-cookie field. Throws a BatonError; `where` is the path of the
+ * cookie in the configuration.
+ */
 export function cookieAttributes(config: RouteAction_HashPolicy_Cookie, where: string): string {
+  const { name = '' } = config;
+  if (!isFieldName(name)) {
+    const remedy = "a name has letters, digits and !#$%&'*+-.^_`|~";
+    throw new BatonError('CONFIG_INVALID', `'${name}' is not a valid cookie name`, { where: `${where}.name`, remedy });
+  }
   const seconds = Math.trunc(durationMs(config.ttl, 0) / 1000);
   if (config.ttl?.startsWith('-')) {
     throw new BatonError('CONFIG_INVALID', `it must not be negative, found ${config.ttl}`, { where: `${where}.ttl` });

@@ -2,6 +2,7 @@
 // are those of Envoy 1.40.
 
 import t, { type Test } from 'tap';
+import { ResourceFile } from '../../dynamic/resource-file.js';
 import { besideEnvoy, type ProxyProgram } from '../../harness/envoy.js';
 import {
   type BatonProcess,
@@ -14,6 +15,8 @@ import {
   startBaton,
   startUpstream,
   staticCluster,
+  tempDir,
+  waitFor,
 } from '../../harness/index.js';
 import { managerOf, routeTo } from '../proxy.js';
 
@@ -27,6 +30,13 @@ for (const name of NAMES)
 const FILTERS = 'type.googleapis.com/envoy.extensions.filters.http';
 const STATES = 'type.googleapis.com/envoy.extensions.http.stateful_session';
 const ROUTER: Config = { name: 'router', typed_config: { '@type': `${FILTERS}.router.v3.Router` } };
+const FORWARD: Config = {
+  name: 'forward',
+  typed_config: {
+    '@type': `${FILTERS}.dynamic_forward_proxy.v3.FilterConfig`,
+    dns_cache_config: { name: 'cache', dns_lookup_family: 'V4_ONLY' },
+  },
+};
 const addressOf = (name: Name) => `127.0.0.1:${ports.get(name)}`;
 const base64 = (bytes: string | Buffer) => Buffer.from(bytes as string, 'latin1').toString('base64');
 const cookieOf = (address: string, expires: number[] = []) =>
@@ -94,13 +104,37 @@ besideEnvoy('a route has a session of its own, or none', async (t, program) => {
 });
 
 besideEnvoy('a strict session fails without its host', async (t, program) => {
-  const { get } = await start(t, program);
+  const { baton, get } = await start(t, program);
   const named = (address: string) => ({ 'x-session': base64(address) });
   t.equal((await get('/strict')).status, 200, 'a request without a session gets any host');
   t.equal((await get('/strict', named(addressOf('c')))).body, 'c');
   for (const address of ['1.2.3.4:1', addressOf('e'), 'nonsense'])
     t.match(await get('/strict', named(address)), { status: 503, body: 'no healthy upstream' });
   t.match(await get('/strict-404', named('1.2.3.4:1')), { status: 404, body: 'no healthy upstream' });
+  t.equal(await baton.stat('cluster.one.upstream_cx_none_healthy'), 4);
+  t.match(await baton.stats('stateful_session.strict.'), { routed: 1, failed_closed: 3 });
+  t.match(
+    await baton.stats('http.all.stateful_session.mine.'),
+    { routed: 0, failed_closed: 0, failed_open: 0 },
+    'the filter counts requests with its own rules only',
+  );
+});
+
+besideEnvoy('a session applies where requests name their host, too', async (t, program) => {
+  const { get } = await start(t, program, [forwardProxy('forward'), forwardProxy('strict-forward')]);
+  // Both clusters have the same cache.
+  const unnamed: Record<string, Name> = { '/forward': 'c', '/strict-forward': 'd' };
+  for (const [path, later] of Object.entries(unnamed)) {
+    const from = (name: Name, address: string) =>
+      get(path, { host: addressOf(name), 'x-session': base64(address) }).then(({ body }) => body);
+    t.same([await from('a', ''), await from('b', '')], ['a', 'b']);
+    t.equal(await from('a', addressOf('b')), 'b');
+    const other = path === '/forward' ? 'a' : 'no healthy upstream';
+    t.equal(await from('a', addressOf(later)), other, 'no request has named this host yet');
+    t.equal(await from('a', '1.2.3.4:1'), other);
+    t.equal(await from(later, ''), later);
+    t.equal(await from('a', addressOf(later)), later);
+  }
 });
 
 besideEnvoy('override_host_status selects the health with which a host is returned to', async (t, program) => {
@@ -119,11 +153,49 @@ besideEnvoy('override_host_status selects the health with which a host is return
   t.equal(await back('/never'), '');
 });
 
+besideEnvoy('a session follows the hosts that EDS delivers', async (t, program) => {
+  const endpoints = new ResourceFile(tempDir(t), 'endpoints');
+  const assign = (hosts: Partial<Record<Name, string>>) =>
+    endpoints.write('envoy.config.endpoint.v3.ClusterLoadAssignment', {
+      cluster_name: 'moving',
+      endpoints: [
+        {
+          lb_endpoints: Object.entries(hosts).map(([name, health_status]) => ({
+            endpoint: { address: loopback(ports.get(name as Name)!) },
+            health_status,
+          })),
+        },
+      ],
+    });
+  assign({ a: 'HEALTHY', b: 'HEALTHY' });
+  const { get } = await start(t, program, [
+    { name: 'moving', connect_timeout: '2s', type: 'EDS', eds_cluster_config: { eds_config: endpoints.source } },
+  ]);
+  /** Returns whether all of some requests that name the host get it. */
+  const isAt = async (name: Name) => {
+    const bodies = await many(6, () => get('/moving', { cookie: `sid=${cookieOf(addressOf(name))}` }));
+    return bodies.every((body) => body === name);
+  };
+  t.equal(await isAt('b'), true);
+  t.equal(await isAt('c'), false);
+  assign({ c: 'HEALTHY', b: 'HEALTHY', a: 'HEALTHY' });
+  await waitFor(() => isAt('c'), { what: 'the new host' });
+  t.same([await isAt('b'), await isAt('a')], [true, true], 'the others have other places in the list');
+  assign({ c: 'DRAINING', b: 'HEALTHY', a: 'HEALTHY' });
+  await waitFor(async () => !(await isAt('c')), { what: 'the draining host to be left' });
+  assign({ c: 'HEALTHY', b: 'HEALTHY', a: 'HEALTHY' });
+  await waitFor(() => isAt('c'), { what: 'the host to be back' });
+  assign({ b: 'HEALTHY', a: 'HEALTHY' });
+  await waitFor(async () => !(await isAt('c')), { what: 'the host to be gone' });
+  t.same([await isAt('b'), await isAt('a')], [true, true]);
+});
+
 t.test('a session that cannot be used is refused', async (t) => {
   const config = bootstrap({
     listeners: [
       httpListener('bad', 0, managerOf([], { http_filters: [session(byCookie({ name: 'a', path: 'x;y' })), ROUTER] })),
       httpListener('worse', 0, managerOf([], { http_filters: [session(byHeader('a b'), { strict: true }), ROUTER] })),
+      httpListener('odd', 0, managerOf([], { http_filters: [session(byCookie({ name: 'a; Domain=b' })), ROUTER] })),
     ],
     clusters: [],
   });
@@ -131,6 +203,7 @@ t.test('a session that cannot be used is refused', async (t) => {
   t.equal((await baton.exited).code, 1);
   t.match(baton.stderr, "a part of a cookie holds neither ';' nor control characters");
   t.match(baton.stderr, /listeners\[1\]\.filter_chains/);
+  t.match(baton.stderr, /session_state\.typed_config\.cookie\.name: 'a; Domain=b' is not a valid cookie name/);
 });
 
 interface Started {
@@ -153,11 +226,11 @@ function session(state: Config, more: Config = {}): Config {
   return { name: 'session', typed_config };
 }
 
-async function start(t: Test, program: ProxyProgram): Promise<Started> {
-  const routed = (path: string, override: Config) =>
+async function start(t: Test, program: ProxyProgram, others: Config[] = []): Promise<Started> {
+  const routed = (path: string, override: Config, cluster = 'one') =>
     routeTo(
       { prefix: path },
-      'one',
+      cluster,
       {},
       {
         typed_per_filter_config: {
@@ -165,29 +238,42 @@ async function start(t: Test, program: ProxyProgram): Promise<Started> {
         },
       },
     );
-  const own = (path: string, stateful_session: Config) => routed(path, { stateful_session });
+  const own = (path: string, stateful_session: Config, to = 'one') => routed(path, { stateful_session }, to);
+  const isForward = others.some(({ name }) => name === 'forward');
   const attributes = [{ name: 'SameSite', value: 'Lax' }, { name: 'Secure' }];
+  const forwarding = [
+    own('/forward', byHeader('x-session'), 'forward'),
+    own('/strict-forward', { ...byHeader('x-session'), strict: true }, 'strict-forward'),
+  ];
   const routes = [
-    ...['one', 'any', 'healthy', 'never'].map((name) => routeTo({ prefix: `/${name}` }, name)),
+    ...(isForward ? forwarding : []),
+    ...['one', 'any', 'healthy', 'never', ...others.map(({ name }) => String(name))].map((name) =>
+      routeTo({ prefix: `/${name}` }, name),
+    ),
     routed('/off', { disabled: true }),
     own('/empty', {}),
     own('/header', byHeader('x-session')),
     own('/strict-404', { ...byHeader('x-session'), strict: true, status_on_strict_destination_not_found: 404 }),
-    own('/strict', { ...byHeader('x-session'), strict: true }),
+    own('/strict', { ...byHeader('x-session'), strict: true, stat_prefix: 'strict' }),
     own('/path', byCookie({ name: 'sid', path: '/path/x', ttl: '20s', attributes })),
   ];
   const filter = session(byCookie({ name: 'sid' }), { stat_prefix: 'mine' });
   const baton = await startBaton(t, {
     ...program,
+    args: ['-l', 'warning', '--service-node', 'n', '--service-cluster', 'c'],
     config: bootstrap({
       listeners: [
-        httpListener('all', 0, { ...managerOf(routes, { http_filters: [filter, ROUTER] }), stat_prefix: 'all' }),
+        httpListener('all', 0, {
+          ...managerOf(routes, { http_filters: [filter, ...(isForward ? [FORWARD] : []), ROUTER] }),
+          stat_prefix: 'all',
+        }),
       ],
       clusters: [
         cluster('one'),
         cluster('any', ['UNKNOWN', 'HEALTHY', 'DEGRADED', 'UNHEALTHY', 'DRAINING']),
         cluster('healthy', ['HEALTHY']),
         cluster('never', []),
+        ...others,
       ],
     }),
   });
@@ -205,6 +291,16 @@ function cluster(name: string, statuses?: readonly string[]): Config {
     load_assignment: { cluster_name: name, endpoints: [{ lb_endpoints }] },
     ...(statuses && { common_lb_config: { override_host_status: { statuses } } }),
   };
+}
+
+/** Hosts exist once a request has named them. */
+function forwardProxy(name: string): Config {
+  const typed_config = {
+    '@type': 'type.googleapis.com/envoy.extensions.clusters.dynamic_forward_proxy.v3.ClusterConfig',
+    dns_cache_config: { name: 'cache', dns_lookup_family: 'V4_ONLY' },
+  };
+  const cluster_type = { name: 'envoy.clusters.dynamic_forward_proxy', typed_config };
+  return { name, connect_timeout: '2s', lb_policy: 'CLUSTER_PROVIDED', cluster_type };
 }
 
 async function many(count: number, send: () => Promise<HttpAnswer>): Promise<string[]> {

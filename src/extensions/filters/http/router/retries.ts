@@ -42,9 +42,10 @@ export class Retries extends RetryState {
   override begin(policy: RetryPolicy | undefined, headers: HeaderBlock | undefined): void {
     super.begin(policy, headers);
     this.#tried.clear();
+    this.hasStrictHost = false;
   }
 
-  /** The last pick has found no host because a filter insists on another one. */
+  /** A filter insists on the host of the last pick: without it the request fails. */
   hasStrictHost = false;
 
   /**
@@ -53,15 +54,20 @@ export class Retries extends RetryState {
    * @param match metadata of the request, if it has some and the cluster has subsets
    */
   pickHost(cluster: Cluster, hash: Word64 | undefined, match: MetadataMatch | undefined): ClusterHost | undefined {
-    const { info } = this.#stream;
-    this.hasStrictHost = false;
-    if (info.overrideHost !== '') {
-      const chosen = cluster.overrideHost(info.overrideHost);
-      info.overrideHost = '';
-      this.hasStrictHost = info.isOverrideStrict;
-      if (chosen !== undefined || info.isOverrideStrict) return chosen;
-    }
+    if (this.#stream.info.overrideHost !== '') {
+      const chosen = this.overrideHost(cluster);
+      if (chosen !== undefined || this.hasStrictHost) return chosen;
+    } else this.hasStrictHost = false;
     return this.#tried.pick(cluster, this.policy.furtherPicks, hash, match);
+  }
+
+  /** Returns the host that a filter has chosen for the first try, in place of another choice unless hasStrictHost. */
+  overrideHost(cluster: Cluster): ClusterHost | undefined {
+    const { info } = this.#stream;
+    const chosen = cluster.overrideHost(info.overrideHost);
+    info.overrideHost = '';
+    this.hasStrictHost = info.isOverrideStrict;
+    return chosen === undefined && this.hasStrictHost ? cluster.countNoHost() : chosen;
   }
 
   /** Called when a try on this host has ended and a retry begins. */

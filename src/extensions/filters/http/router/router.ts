@@ -605,8 +605,16 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (this.#tries.current.isPending) this.#waitForConnection();
   }
 
-  /** Returns the host that the request names. Begins to wait for it if it must be requested first: see #hostWait. */
+  /**
+   * Returns the host that a filter has chosen, or else the one that the request names. Begins to wait for that if it must be requested first:
+   * see #hostWait.
+   */
   #namedHost(cluster: Cluster): ClusterHost | undefined {
+    const retries = this.#retries;
+    if (this.#stream.info.overrideHost !== '') {
+      const chosen = retries.overrideHost(cluster);
+      if (chosen !== undefined || retries.hasStrictHost) return chosen;
+    } else retries.hasStrictHost = false;
     const named = cluster.namedHost(this.#request.headers, this.#stream.info);
     if (typeof named !== 'string') return named;
     this.#hostWait ??= new HostWait(this);

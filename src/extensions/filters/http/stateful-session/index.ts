@@ -12,8 +12,9 @@ import {
   reportMistakes,
   unpack,
 } from '../../../sdk.js';
+import { filterCounts, routeCounts, SessionStats } from './session-counts.js';
 import { COOKIE_STATE, HEADER_STATE, sessionState } from './session-state.js';
-import { type SessionRules, SessionStats, StatefulSessionFilter } from './stateful-session-filter.js';
+import { type SessionRules, StatefulSessionFilter } from './stateful-session-filter.js';
 
 const FILTER = 'envoy.extensions.filters.http.stateful_session.v3.StatefulSession';
 const PER_ROUTE = 'envoy.extensions.filters.http.stateful_session.v3.StatefulSessionPerRoute';
@@ -36,16 +37,16 @@ export const statefulSession: HttpFilterExtension<StatefulSession> = {
     else if (route.stateful_session !== undefined) check(route.stateful_session, 'stateful_session.', report);
   },
   scopes: (config, chain) => (config.stat_prefix ? [{ prefix: prefixOf(config, chain), layout: SessionStats }] : []),
-  createOnWorker(config, { clock, scope }, chain) {
+  createOnWorker(config, context, chain) {
+    const { clock, scope } = context;
     const own = rulesOf(config, '');
-    const stats = config.stat_prefix ? scope(prefixOf(config, chain), SessionStats) : undefined;
+    if (own.statPrefix !== '') own.counts = filterCounts(scope(prefixOf(config, chain), SessionStats));
     return {
       create(stream, routeConfig) {
-        // As in Envoy, only requests with the filter's own rules are counted.
-        if (routeConfig === undefined) return new StatefulSessionFilter(stream, own, clock, stats);
-        return routeConfig === OFF
-          ? undefined
-          : new StatefulSessionFilter(stream, routeConfig as SessionRules, clock, stats);
+        if (routeConfig === OFF) return undefined;
+        const rules = (routeConfig as SessionRules | undefined) ?? own;
+        if (rules.statPrefix !== '') rules.counts ??= routeCounts(context, rules.statPrefix);
+        return new StatefulSessionFilter(stream, rules, clock);
       },
     };
   },
@@ -80,8 +81,14 @@ export const sessionStates: readonly NamedExtension[] = [
 const OFF = 0;
 
 function rulesOf(config: StatefulSession, where: string): SessionRules {
-  const { status_on_strict_destination_not_found: status, strict = false } = config;
-  return { state: sessionState(config, where), isStrict: strict, strictStatus: (strict && status) || 503 };
+  const { stat_prefix: statPrefix = '', status_on_strict_destination_not_found: status, strict = false } = config;
+  return {
+    state: sessionState(config, where),
+    isStrict: strict,
+    strictStatus: (strict && status) || 503,
+    statPrefix,
+    counts: undefined,
+  };
 }
 
 function check(config: StatefulSession, where: string, report: Report): void {

@@ -2,23 +2,14 @@
 
 import {
   type Clock,
-  defineLayout,
   type HeaderBlock,
   HeadersStatus,
   type HttpFilter,
   ResponseFlag,
-  type Scope,
   type StreamControl,
 } from '../../../sdk.js';
+import type { SessionCounts } from './session-counts.js';
 import type { SessionState } from './session-state.js';
-
-/** Scope `http.<prefix>.stateful_session.<stat_prefix>.`; only with a stat_prefix. */
-export const SessionStats = defineLayout({
-  routed: 'counter',
-  failed_open: 'counter',
-  failed_closed: 'counter',
-  no_session: 'counter',
-});
 
 export interface SessionRules {
   /** Undefined: no request has a session. */
@@ -27,6 +18,10 @@ export interface SessionRules {
   readonly isStrict: boolean;
   /** Status of that answer. */
   readonly strictStatus: number;
+  /** '': its requests are not counted. */
+  readonly statPrefix: string;
+  /** Set before the first request, unless the prefix is ''. */
+  counts: SessionCounts | undefined;
 }
 
 export class StatefulSessionFilter implements HttpFilter {
@@ -34,16 +29,16 @@ export class StatefulSessionFilter implements HttpFilter {
   readonly #rules: SessionRules;
   readonly #clock: Pick<Clock, 'realtimeMs'>;
   /** Undefined: nothing is counted. */
-  readonly #stats: Scope | undefined;
+  readonly #counts: SessionCounts | undefined;
   /** Undefined: the request has no session. */
   #state: SessionState | undefined;
   #address = '';
 
-  constructor(stream: StreamControl, rules: SessionRules, clock: Pick<Clock, 'realtimeMs'>, stats: Scope | undefined) {
+  constructor(stream: StreamControl, rules: SessionRules, clock: Pick<Clock, 'realtimeMs'>) {
     this.#stream = stream;
     this.#rules = rules;
     this.#clock = clock;
-    this.#stats = stats;
+    this.#counts = rules.counts;
   }
 
   decodeHeaders(headers: HeaderBlock): HeadersStatus {
@@ -61,15 +56,14 @@ export class StatefulSessionFilter implements HttpFilter {
 
   encodeHeaders(headers: HeaderBlock): HeadersStatus {
     const { host, responseFlags } = this.#stream.info;
-    const { at } = SessionStats;
     if (host === undefined) {
       const isFailed = this.#rules.isStrict && (responseFlags & ResponseFlag.NoHealthyUpstream) !== 0;
-      if (this.#state !== undefined && isFailed) this.#stats?.increment(at.failed_closed);
-    } else if (this.#state === undefined) this.#stats?.increment(at.no_session);
-    else if (host.address === this.#address) this.#stats?.increment(at.routed);
+      if (this.#state !== undefined && isFailed) this.#counts?.failed_closed.increment();
+    } else if (this.#state === undefined) this.#counts?.no_session.increment();
+    else if (host.address === this.#address) this.#counts?.routed.increment();
     else {
       this.#state.write(headers, host.address, this.#clock.realtimeMs);
-      if (!this.#rules.isStrict) this.#stats?.increment(at.failed_open);
+      if (!this.#rules.isStrict) this.#counts?.failed_open.increment();
     }
     return HeadersStatus.Continue;
   }
