@@ -1,7 +1,7 @@
 // `npm run fuzz`: mutated traffic against a running server, TLS connections in both directions, TLS secrets of a management server,
-// expressions, first bytes of connections for listener filters, names of hosts, HTTP/2 connections to the codec, gRPC messages, JSON bodies, tokens, logins,
-// trace contexts, answers of proxies, redirects, the gRPC-JSON transcoder, Wasm modules, its admin port and the sockets of its hot restart, then mutated configurations, for a
-// bounded time.
+// expressions, first bytes of connections for listener filters, names of hosts, HTTP/2 connections to the codec, gRPC messages, JSON bodies,
+// tokens, cookies of sessions, logins, trace contexts, answers of proxies, redirects, the gRPC-JSON transcoder, Wasm modules, its admin port and
+// the sockets of its hot restart, then mutated configurations, for a bounded time.
 //
 // Exits with status 1 if a worker died, an exception was caught, a stack trace was printed or a resource was leaked, and prints
 // the preceding inputs. The same seed produces the same mutations, but traffic may be sent in another order.
@@ -24,6 +24,7 @@ import { fuzzResp } from './fuzz/resp.js';
 import { fuzzRestart } from './fuzz/restart.js';
 import { Finding, Scope } from './fuzz/scope.js';
 import { fuzzSecrets } from './fuzz/secrets.js';
+import { fuzzSessionCookies } from './fuzz/session-cookies.js';
 import { fuzzTls } from './fuzz/tls.js';
 import { fuzzTokens } from './fuzz/tokens.js';
 import { fuzzTraceContexts } from './fuzz/trace-contexts.js';
@@ -35,7 +36,7 @@ const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           the duration, divided equally among the targets (default 60)
   --seed=N              repeats a run (default: random)
-  --only=traffic|tls|secrets|expressions|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|logins|trace-contexts|proxy-answers|redirects|resp|wasm-modules|admin|restart|configurations
+  --only=traffic|tls|secrets|expressions|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|session-cookies|logins|trace-contexts|proxy-answers|redirects|resp|wasm-modules|admin|restart|configurations
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -61,6 +62,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
     { name: 'grpc', fuzz: fuzzGrpc },
     { name: 'json-bodies', fuzz: fuzzJsonBodies },
     { name: 'tokens', fuzz: fuzzTokens },
+    { name: 'session-cookies', fuzz: fuzzSessionCookies },
     { name: 'logins', fuzz: fuzzLogins },
     { name: 'trace-contexts', fuzz: fuzzTraceContexts },
     { name: 'proxy-answers', fuzz: fuzzProxyAnswers },
