@@ -452,6 +452,21 @@ t.test('delta: a refused resource is forgotten when it is unsubscribed', async (
   t.same(later.updates[0]!.removed, []);
 });
 
+t.test('delta: a name that is unsubscribed and subscribed again in one turn is requested again', async (t) => {
+  const plane = await startControlPlane(t);
+  plane.set('cluster', []);
+  const subscriber = startSubscriber(t, plane);
+  const names = new Set(['missing', 'other']);
+  const seen = subscriber.subscribe({ source: plane.source('delta') as ConfigSource, type: 'cluster', names });
+  const removals = () => seen.updates.flatMap(({ removed }) => removed).filter((name) => name === 'missing').length;
+  await waitFor(() => removals() === 1, { what: 'the first answer' });
+  seen.subscription.setNames(new Set(['other']));
+  seen.subscription.setNames(names);
+  await waitFor(() => removals() === 2, { what: 'another answer' });
+  const last = plane.requests.findLast(({ names: each }) => each.length > 0)!;
+  t.strictSame([last.names, last.unsubscribed], [['missing'], []]);
+});
+
 t.test('known resources stay when a response contains an unreadable name', async (t) => {
   const plane = await startControlPlane(t);
   const subscriber = startSubscriber(t, plane, plane.api());
@@ -558,7 +573,7 @@ t.test('state of the world: each response is answered, even after the next one h
   ];
   const next = () => Request.toObject(Request.decode(protocol.request(undefined)));
   protocol.opened();
-  protocol.subscribe({ names: new Set(), isWildcard: true });
+  protocol.subscribe({ names: new Set(), isWildcard: true, renewed: new Set() });
   next();
   protocol.answer(response('1', 'n1'), undefined, true);
   protocol.answer(response('2', 'n2'), 'no good', true);

@@ -22,6 +22,8 @@ export class Watch {
   names: ResourceNames;
   /** Names subscribed since known resources were last delivered to it. */
   fresh: ResourceNames;
+  /** Names unsubscribed since then, which may be subscribed again. */
+  readonly lapsed = new Set<string>();
   readonly #request: SubscriptionRequest;
   readonly #context: GrpcSourcesContext;
   readonly #stats: SubscriptionStats;
@@ -57,6 +59,7 @@ export class Watch {
     if (names === '*') this.fresh = before === '*' ? fresh : '*';
     else if (before === '*') this.fresh = names;
     else this.fresh = new Set([...names].filter((name) => !before.has(name) || (fresh !== '*' && fresh.has(name))));
+    if (before !== '*' && names !== '*') for (const name of before) if (!names.has(name)) this.lapsed.add(name);
     this.names = names;
     this.#stats.attempt();
   }

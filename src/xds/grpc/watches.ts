@@ -10,6 +10,7 @@ export class Watches {
   readonly #all = new Set<Watch>();
   #wildcards: Watch[] = [];
   #byName = new Map<string, Watch[]>();
+  #renewed: ReadonlySet<string> = new Set();
   #isStale = false;
 
   add(watch: Watch): void {
@@ -55,14 +56,24 @@ export class Watches {
     for (const watch of this.#all) {
       if (includesAll(watch.names)) this.#wildcards.push(watch);
       if (watch.names === '*') continue;
-      for (const name of watch.names) if (name !== '*') this.#note(isXdstp(name) ? canonicalXdstp(name) : name, watch);
+      for (const name of watch.names) if (name !== '*') this.#note(canonicalXdstp(name), watch);
     }
+    const renewed = new Set<string>();
+    for (const { lapsed } of this.#all) {
+      for (const name of lapsed) if (this.#byName.has(canonicalXdstp(name))) renewed.add(canonicalXdstp(name));
+      lapsed.clear();
+    }
+    this.#renewed = renewed;
     return true;
   }
 
   /** The names that any watch subscribes. */
   get subscribed(): SubscribedNames {
-    return { names: new Set(this.#byName.keys()), isWildcard: this.#wildcards.length > 0 };
+    return {
+      names: new Set(this.#byName.keys()),
+      isWildcard: this.#wildcards.length > 0,
+      renewed: this.#renewed,
+    };
   }
 
   /** Returns whether a watch names it by name or alias. */

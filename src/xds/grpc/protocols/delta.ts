@@ -20,8 +20,10 @@ export class Delta implements Protocol {
   readonly #typeUrl: string;
   /** Contains '*' for a wildcard. */
   #subscribed: ReadonlySet<string> = new Set();
-  /** The names that have been sent to the server. */
+  /** The names that have been sent to the server, and subscribed ever since. */
   #requested = new Set<string>();
+  /** The other names that the server has. It answers those that are subscribed again. */
+  #lapsed = new Set<string>();
   #answers: Answer[] = [];
   #hasAsked = false;
   /** No response has arrived on this stream. */
@@ -33,15 +35,22 @@ export class Delta implements Protocol {
 
   opened(): void {
     this.#requested = new Set();
+    this.#lapsed = new Set();
     this.#answers = [];
     this.#hasAsked = false;
     this.#isFirstDue = true;
   }
 
-  subscribe({ names, isWildcard }: SubscribedNames): void {
+  subscribe({ names, isWildcard, renewed }: SubscribedNames): void {
     const subscribed = new Set(names);
     if (isWildcard) subscribed.add(WILDCARD);
     this.#subscribed = subscribed;
+    for (const name of this.#requested) {
+      if (!subscribed.has(name) || renewed.has(name)) {
+        this.#requested.delete(name);
+        this.#lapsed.add(name);
+      }
+    }
   }
 
   get isWildcard(): boolean {
@@ -51,18 +60,17 @@ export class Delta implements Protocol {
   get isDue(): boolean {
     if (this.#answers.length > 0 && !this.holdsAnswers) return true;
     if (!this.#hasAsked && this.#subscribed.size === 0) return false;
-    return (
-      !this.#hasAsked || !isSubset(this.#subscribed, this.#requested) || !isSubset(this.#requested, this.#subscribed)
-    );
+    return !this.#hasAsked || this.#lapsed.size > 0 || this.#subscribed.size !== this.#requested.size;
   }
 
   request(node: Uint8Array | undefined, known: KnownResources): Uint8Array {
     const isFirst = !this.#hasAsked;
     const subscribe = [...this.#subscribed].filter((name) => !this.#requested.has(name));
-    const unsubscribe = [...this.#requested].filter((name) => !this.#subscribed.has(name));
+    const unsubscribe = [...this.#lapsed].filter((name) => !this.#subscribed.has(name));
     const answer = this.holdsAnswers ? undefined : this.#answers.shift();
     this.#hasAsked = true;
     this.#requested = new Set(this.#subscribed);
+    this.#lapsed.clear();
     // A first request without names subscribes to everything, also with servers that do not support '*'.
     const isAll = isFirst && subscribe.length === 1 && subscribe[0] === WILDCARD;
     return encodeDeltaRequest({
@@ -127,8 +135,3 @@ export class Delta implements Protocol {
 
 const WILDCARD = '*';
 const VIRTUAL_HOST = typeUrlOf('virtual-host');
-
-function isSubset(inner: ReadonlySet<string>, outer: ReadonlySet<string>): boolean {
-  for (const name of inner) if (!outer.has(name)) return false;
-  return true;
-}

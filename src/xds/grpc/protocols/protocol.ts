@@ -12,6 +12,8 @@ export interface SubscribedNames {
   readonly names: ReadonlySet<string>;
   /** All resources are subscribed. */
   readonly isWildcard: boolean;
+  /** Names that were not subscribed for a while since the last call: the server must answer them again. */
+  readonly renewed: ReadonlySet<string>;
 }
 
 /** The changes of a response, or a watcher's part of them. */

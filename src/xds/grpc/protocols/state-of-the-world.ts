@@ -100,7 +100,7 @@ export class StateOfTheWorld implements Protocol {
   }
 }
 
-const NOTHING: SubscribedNames = { names: new Set(), isWildcard: false };
+const NOTHING: SubscribedNames = { names: new Set(), isWildcard: false, renewed: new Set() };
 
 /** Types whose responses are complete. For other types, missing resources are unchanged. */
 const COMPLETE_TYPES: ReadonlySet<string> = new Set([typeUrlOf('listener'), typeUrlOf('cluster')]);
