@@ -37,7 +37,7 @@ export function isGlob({ path }: XdstpName): boolean {
 
 /** Returns the form of a name in which equal names are equal. */
 export function canonicalXdstp(name: string): string {
-  const parsed = parseXdstp(name);
+  const parsed = isXdstp(name) ? parseXdstp(name) : undefined;
   return parsed === undefined ? name : formatXdstp(parsed);
 }
 

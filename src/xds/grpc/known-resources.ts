@@ -1,7 +1,7 @@
 // The resources of one type that are known on a stream, in use or refused. A server does not repeat resources, so later
 // subscriptions get them from here, and a new stream begins with the versions in use.
 
-import { canonicalXdstp, collectionOf, isXdstp } from '../../config/fields/xdstp-name.js';
+import { collectionOf, formatXdstp, isGlob, isXdstp, parseXdstp } from '../../config/fields/xdstp-name.js';
 import type { Resource, ResourceType } from '../resource.js';
 
 /** Each name is in use, refused, both (an older version is in use), or unknown. */
@@ -61,16 +61,20 @@ export class KnownResources {
     return this.#inUse.values();
   }
 
-  /** Returns the resources in use that have one of these names. */
+  /** Returns the resources in use that have one of these names, or are in a collection of that name. */
   named(names: ReadonlySet<string>): Resource[] {
-    if (!this.#haveAliases) return [...names].flatMap((name) => this.#inUse.get(name) ?? this.#collected(name));
+    if (!this.#haveAliases) return [...names].flatMap((name) => this.#inUse.get(name) ?? this.#ofXdstp(name));
     return [...this.inUse].filter(({ name, aliases }) => [name, ...aliases].some((each) => names.has(each)));
   }
 
-  /** Returns the resources in use of a collection. */
-  #collected(collection: string): Resource[] {
-    if (!isXdstp(collection)) return [];
-    return [...this.inUse].filter(({ name }) => collectionOf(name) === canonicalXdstp(collection));
+  #ofXdstp(name: string): Resource[] {
+    const parsed = isXdstp(name) ? parseXdstp(name) : undefined;
+    if (parsed === undefined) return [];
+    const canonical = formatXdstp(parsed);
+    // Other names must not cost a search: there are as many of them as there are resources.
+    if (isGlob(parsed)) return [...this.inUse].filter((each) => collectionOf(each.name) === canonical);
+    const resource = this.#inUse.get(canonical);
+    return resource === undefined ? [] : [resource];
   }
 
   /** Yields refused names without a version in use: the versions that are sent to a server do not include them. */
