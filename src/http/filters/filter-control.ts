@@ -5,6 +5,7 @@ import { StreamInfo } from '../../access-log/stream/stream-info.js';
 import type { HeaderBlock } from '../headers/header-block.js';
 import type { Route } from '../routing/actions/route.js';
 import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
+import { FILTER_OFF, FILTER_ON } from '../routing/tables/route-levels.js';
 import type { ClusterReferenceLike, HttpFilter, LocalReply, StreamControl } from './filter.js';
 
 /** The part of a stream that its filters may use; `filter` is the caller. No method throws. */
@@ -208,6 +209,12 @@ export class FilterControl implements StreamControl {
 
   chooseRouteAgain(): boolean {
     return this.#filter !== undefined && this.#host!.chooseRouteAgain(this.#filter, this.#place);
+  }
+
+  routeConfig(): unknown {
+    const config = this.#host?.route()?.filterConfigs[this.#place];
+    if (config === FILTER_OFF) return null;
+    return config === FILTER_ON ? undefined : config;
   }
 
   sendLocalReply(reply: LocalReply): void {

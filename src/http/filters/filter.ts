@@ -123,6 +123,11 @@ export interface StreamControl {
    */
   chooseRouteAgain(): boolean;
   /**
+   * Returns the configuration of this filter by the current route, as create() got it for the route at that time; null: the route disables
+   * the filter. Call it after chooseRouteAgain().
+   */
+  routeConfig(): unknown;
+  /**
    * Ends the request with a local reply. The reply passes the filters in the response direction; if they are already processing a response,
    * it replaces that response and bypasses them. If the head of a response has been sent to the client, that response is cut off.
    */

@@ -46,12 +46,13 @@ export const onDemand: HttpFilterExtension<OnDemand> = {
   },
   createOnWorker(config, { clusters, missingClusters }): HttpFilterFactory {
     const own = sourceOf(config.odcds);
+    const context: FilterContext = { own, clusters, missing: missingClusters };
     return {
       // Created per request because the position in the chain matters: an earlier filter may answer before the server is asked.
       create(stream, routeConfig) {
         const source = routeConfig === undefined ? own : (routeConfig as RouteConfig).source;
         if (source === undefined && stream.missingHost() === undefined) return undefined;
-        return new OnDemandFilter(stream, source, clusters, missingClusters);
+        return new OnDemandFilter(stream, context, source);
       },
     };
   },
@@ -60,6 +61,13 @@ export const onDemand: HttpFilterExtension<OnDemand> = {
     return { source: sourceOf((configs.at(-1) as OnDemandPerRouteConfig).odcds) };
   },
 };
+
+interface FilterContext {
+  /** The source of the filter itself. */
+  readonly own: OnDemandSource | undefined;
+  readonly clusters: ClusterManager;
+  readonly missing: MissingClusters;
+}
 
 interface RouteConfig {
   readonly source: OnDemandSource | undefined;
@@ -72,23 +80,16 @@ function sourceOf(odcds: OnDemandCds | undefined): OnDemandSource | undefined {
 /** The filter of one request. */
 class OnDemandFilter implements HttpFilter, HostWaiter, ClusterWaiter {
   readonly #stream: StreamControl;
+  readonly #context: FilterContext;
   /** Undefined: no clusters are requested. */
-  readonly #source: OnDemandSource | undefined;
-  readonly #clusters: ClusterManager;
-  readonly #missing: MissingClusters;
+  #source: OnDemandSource | undefined;
   #awaitedHost: MissingHost | undefined;
   #awaitedCluster: string | undefined;
 
-  constructor(
-    stream: StreamControl,
-    source: OnDemandSource | undefined,
-    clusters: ClusterManager,
-    missing: MissingClusters,
-  ) {
+  constructor(stream: StreamControl, context: FilterContext, source: OnDemandSource | undefined) {
     this.#stream = stream;
+    this.#context = context;
     this.#source = source;
-    this.#clusters = clusters;
-    this.#missing = missing;
   }
 
   decodeHeaders(): HeadersStatus {
@@ -103,11 +104,12 @@ class OnDemandFilter implements HttpFilter, HostWaiter, ClusterWaiter {
 
   hostSettled(): void {
     this.#awaitedHost = undefined;
-    if (this.#source === undefined) this.#stream.continueWithNewRoute();
-    else {
-      if (!this.#stream.chooseRouteAgain() || this.#awaitsCluster()) return;
-      this.#stream.continueDecoding();
-    }
+    if (!this.#stream.chooseRouteAgain()) return this.#resume();
+    // The request had no route when the filter was created.
+    const config = this.#stream.routeConfig() as RouteConfig | undefined | null;
+    this.#source = config === undefined ? this.#context.own : config?.source;
+    if (this.#awaitsCluster()) return;
+    this.#stream.continueDecoding();
     this.#resume();
   }
 
@@ -115,7 +117,7 @@ class OnDemandFilter implements HttpFilter, HostWaiter, ClusterWaiter {
     const name = this.#awaitedCluster!;
     this.#awaitedCluster = undefined;
     // The route of a request that names its cluster in a header does not follow the name.
-    const reference = outcome === 'available' ? this.#clusters.find(name) : undefined;
+    const reference = outcome === 'available' ? this.#context.clusters.find(name) : undefined;
     if (reference !== undefined && this.#stream.route()?.cluster === undefined) this.#stream.setCluster(reference);
     this.#stream.continueDecoding();
     this.#resume();
@@ -124,7 +126,7 @@ class OnDemandFilter implements HttpFilter, HostWaiter, ClusterWaiter {
   onDestroy(): void {
     this.#awaitedHost?.hosts.cancel(this.#awaitedHost.host, this);
     this.#awaitedHost = undefined;
-    if (this.#awaitedCluster !== undefined) this.#missing.cancel(this.#awaitedCluster, this);
+    if (this.#awaitedCluster !== undefined) this.#context.missing.cancel(this.#awaitedCluster, this);
     this.#awaitedCluster = undefined;
   }
 
@@ -133,10 +135,10 @@ class OnDemandFilter implements HttpFilter, HostWaiter, ClusterWaiter {
     const route = this.#stream.route();
     if (this.#source === undefined || route === undefined || route.kind !== RouteKind.Forward) return false;
     const { clusterName: name } = route;
-    const reference = (route.cluster as ClusterReference | undefined) ?? this.#clusters.find(name);
+    const reference = (route.cluster as ClusterReference | undefined) ?? this.#context.clusters.find(name);
     if (name === '' || reference?.current !== undefined) return false;
     this.#awaitedCluster = name;
-    this.#missing.request(this.#source, name, this);
+    this.#context.missing.request(this.#source, name, this);
     return true;
   }
 
