@@ -438,7 +438,7 @@ async function buildWorker(): Promise<FakeTransport> {
   const context: WorkerContext = {
     ...thread,
     clusters,
-    missingClusters: new AwaitedClusters(ports.port(MISSING_CLUSTERS_PORT)),
+    missingClusters: new AwaitedClusters(ports.port(MISSING_CLUSTERS_PORT), () => thread.transport.beginTurn()),
     calls: callsOf(thread, clusters, '127.0.0.1'),
     timers,
     filterConfigs: new FilterConfigs(),

@@ -79,7 +79,7 @@ export class WorkerConfiguration {
     const workerContext: WorkerContext = {
       ...thread,
       clusters: this.#clusters,
-      missingClusters: new AwaitedClusters(ports.port(MISSING_CLUSTERS_PORT)),
+      missingClusters: new AwaitedClusters(ports.port(MISSING_CLUSTERS_PORT), () => thread.transport.beginTurn()),
       calls: callsOf(thread, this.#clusters, start.identity.ip),
       timers: timersOf(thread),
       routes: this.#routes,

@@ -45,14 +45,19 @@ const SETTLE_FAILED = 'internal error: a request that waited for its cluster can
 
 export class AwaitedClusters implements MissingClusters {
   readonly #port: WorkerPort;
+  readonly #beginTurn: () => void;
   /** By cluster, in the order of the requests. */
   readonly #waiting = new Map<string, Set<ClusterWaiter>>();
   #count = 0;
-  /** Requests that no longer wait, and continue in a separate turn. */
+  /** Requests that no longer wait, and continue in a separate turn. One that continues may end others. */
   readonly #dismissed = new Set<ClusterWaiter>();
+  /** The requests that are being settled. */
+  #settling: Set<ClusterWaiter> | undefined;
 
-  constructor(port: WorkerPort) {
+  /** `beginTurn` begins a turn of the worker. */
+  constructor(port: WorkerPort, beginTurn: () => void) {
     this.#port = port;
+    this.#beginTurn = beginTurn;
     port.onState = (state) => {
       if (state !== undefined) this.#settled(state as SettledCluster);
     };
@@ -70,7 +75,7 @@ export class AwaitedClusters implements MissingClusters {
   }
 
   cancel(name: string, waiter: ClusterWaiter): void {
-    if (!this.#dismissed.delete(waiter)) this.#remove(name, waiter);
+    if (this.#settling?.delete(waiter) !== true && !this.#dismissed.delete(waiter)) this.#remove(name, waiter);
   }
 
   /** Dismisses the longest-waiting request, which continues without its cluster: clients cannot block others. */
@@ -89,6 +94,7 @@ export class AwaitedClusters implements MissingClusters {
   }
 
   #settleDismissed(): void {
+    this.#beginTurn();
     this.#port.send({ dismissed: this.#dismissed.size } satisfies ClusterDismissals);
     forEachGuarded(this.#dismissed, SETTLE_FAILED, (waiter) => {
       this.#dismissed.delete(waiter);
@@ -110,6 +116,11 @@ export class AwaitedClusters implements MissingClusters {
     if (waiters === undefined) return;
     this.#waiting.delete(cluster);
     this.#count -= waiters.size;
-    forEachGuarded(waiters, SETTLE_FAILED, (waiter) => waiter.clusterSettled(outcome));
+    this.#settling = waiters;
+    forEachGuarded(waiters, SETTLE_FAILED, (waiter) => {
+      waiters.delete(waiter);
+      waiter.clusterSettled(outcome);
+    });
+    this.#settling = undefined;
   }
 }

@@ -251,6 +251,91 @@ t.test('a cluster that the server did not have is requested again', async (t) =>
   t.equal((await get('a')).status, 200);
 });
 
+t.test('names of several clusters are not requested', async (t) => {
+  const { get, plane, upstream } = await start(t, { program: { command: undefined }, odcds: { timeout: '30s' } });
+  const type = 'envoy.config.cluster.v3.Cluster';
+  plane.set('cluster', [staticCluster('a', upstream), staticCluster(`xdstp://s/${type}/b`, upstream)]);
+  for (const name of ['*', `xdstp://s/${type}/*`, `xdstp://s/${type}/*?a=b`]) t.equal((await get(name)).status, 503);
+  t.strictSame(requested(plane), []);
+  t.equal((await get(`xdstp://s/${type}/b`)).status, 200, 'a single one');
+  t.equal((await get('a')).status, 200);
+  t.strictSame(requested(plane), [`xdstp://s/${type}/b`, 'a']);
+});
+
+t.test('a server answers every request for a missing cluster at once', async (t) => {
+  const { get } = await start(t, {
+    program: { command: undefined },
+    odcds: { timeout: '60s' },
+    args: ['-l', 'warning', '--concurrency', '2'],
+  });
+  const began = performance.now();
+  for (let i = 0; i < 40; i++) {
+    const answers = await Promise.all(Array.from({ length: 8 }, () => get('nothing')));
+    t.ok(answers.every(({ status }) => status === 503));
+  }
+  t.ok(performance.now() - began < 50_000, 'no request has waited for the timeout');
+});
+
+besideEnvoy('a cluster that warms for longer than requests wait can be removed', async (t, program) => {
+  const { baton, get, plane, upstream } = await start(t, { program, odcds: { timeout: '0.3s' } });
+  const eds_cluster_config = { eds_config: { ...ADS, initial_fetch_timeout: '0s' } };
+  plane.set('cluster', [{ name: 'late', type: 'EDS', connect_timeout: '2s', eds_cluster_config }]);
+  t.equal((await get('late')).status, 503);
+  t.equal((await get('late')).status, 503);
+  const { load_assignment } = staticCluster('late', upstream);
+  plane.set('endpoints', [load_assignment as Config]);
+  await waitFor(async () => (await get('late')).status === 200, { what: 'the warm cluster' });
+  plane.set('cluster', []);
+  await baton.waitForStat('cluster_manager.cluster_removed', 1);
+  await waitFor(async () => (await get('late')).status === 503, { what: 'the removed cluster' });
+});
+
+t.test('a virtual host on demand configures its clusters on demand', async (t) => {
+  const [upstream, plane] = await Promise.all([
+    startUpstream(t, (_request, response) => void response.end()),
+    startControlPlane(t),
+  ]);
+  const source = plane.source('delta');
+  const host = (name: string, more: Config = {}) => ({
+    name: `routes/${name}`,
+    domains: [name],
+    routes: [{ match: { prefix: '/' }, route: { cluster: name } }],
+    ...more,
+  });
+  plane.set('route', [{ name: 'routes', vhds: { config_source: source } }]);
+  plane.set('virtual-host', []);
+  const rds = { route_config_name: 'routes', config_source: source };
+  const own = { rds, http_filters: [filter({ source: ADS, timeout: '30s' }), ROUTER_FILTER] };
+  const none = { rds, http_filters: [filter(), ROUTER_FILTER] };
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners: [httpListener('own', 0, own), httpListener('none', 0, none)],
+      clusters: [plane.cluster()],
+      extra: {
+        node: { id: 'test-node', cluster: 'test-cluster' },
+        dynamic_resources: { ads_config: plane.api('delta') },
+      },
+    }),
+  });
+  plane.set(
+    'cluster',
+    ['plain', 'off', 'on'].map((name) => staticCluster(name, upstream.port)),
+  );
+  plane.set('virtual-host', [
+    host('plain'),
+    host('off', perRoute()),
+    host('on', perRoute({ source: ADS, timeout: '30s' })),
+  ]);
+  const get = async (listener: string, name: string) =>
+    (await httpRequest(await baton.listenerPort(listener), '/', { headers: { host: name } })).status;
+  t.equal(await get('own', 'off'), 503, 'it turns them off');
+  t.equal(await get('none', 'plain'), 503, 'nothing turns them on');
+  t.strictSame(requested(plane), []);
+  t.equal(await get('none', 'on'), 200, 'it turns them on');
+  t.equal(await get('own', 'plain'), 200);
+  t.strictSame(requested(plane), ['on', 'plain']);
+});
+
 t.test('a name that is too long is not requested', async (t) => {
   const { baton, get, plane } = await start(t, { program: { command: undefined }, odcds: { timeout: '30s' } });
   t.equal((await get('x'.repeat(2000))).status, 503);

@@ -4,6 +4,7 @@
 import { shownName } from '../../../common/text/shown.js';
 import { MAX_TIMER_MS } from '../../../common/time/max-timer.js';
 import { PatientTimeout } from '../../../common/time/patient-timeout.js';
+import { isGlob, parseXdstp } from '../../../config/fields/xdstp-name.js';
 import type { PrimaryPort } from '../../../extensions/factories.js';
 import { getLogger } from '../../../log/logger.js';
 import { OnDemandClusterStats } from '../../../stats/layouts/xds.js';
@@ -57,11 +58,13 @@ export class OnDemandClusters {
       for (const name of [...this.#pending.keys()]) this.#release(name, worker);
     };
     clusters.onActive = (name) => {
-      if (this.#pending.has(name)) this.#settle(name, 'available');
+      if (this.#pending.has(name)) this.#available(name);
     };
   }
 
   close(): void {
+    // Workers may still send requests, which would subscribe again.
+    this.#context.port.onMessage = undefined;
     for (const { timer } of this.#pending.values()) timer.clear();
     this.#pending.clear();
     for (const source of this.#sources.values()) source.close();
@@ -75,18 +78,19 @@ export class OnDemandClusters {
   }
 
   #request({ cluster, from }: ClusterRequest, worker: number): void {
-    if (this.#context.clusters.byName.has(cluster)) return this.#settle(cluster, 'available');
+    if (namesMany(cluster)) return this.#publish(cluster, 'missing');
     const pending = this.#pending.get(cluster);
     if (pending !== undefined) {
       pending.workers.add(worker);
       return;
     }
-    logger.debug(`odcds: requesting cluster '${shownName(cluster)}'`);
-    const timer = new PatientTimeout(() => this.#settle(cluster, 'timeout'), Math.min(MAX_TIMER_MS, from.timeoutMs));
+    const timer = new PatientTimeout(() => this.#publish(cluster, 'timeout'), Math.min(MAX_TIMER_MS, from.timeoutMs));
     this.#pending.set(cluster, { timer, workers: new Set([worker]) });
+    if (this.#context.clusters.byName.has(cluster)) return this.#available(cluster);
+    logger.debug(`odcds: requesting cluster '${shownName(cluster)}'`);
     if (this.#requestFrom(from, cluster)) return;
     this.#count('clusters_overflow', 1);
-    this.#settle(cluster, 'missing');
+    this.#publish(cluster, 'missing');
   }
 
   /** Returns false if there is no room for it. */
@@ -96,8 +100,11 @@ export class OnDemandClusters {
     if (known !== undefined) return known.request(cluster);
     if (this.#sources.size >= MAX_SOURCES && !this.#closeUnused()) return false;
     const { clusters, sources } = this.#context;
-    const answered = (name: string, isThere: boolean) => this.#answered(name, isThere);
-    this.#sources.set(key, new OnDemandSource(config, cluster, clusters, sources, answered));
+    const source = new OnDemandSource(config, cluster, clusters, sources, {
+      answered: (name, isThere) => this.#answered(name, isThere),
+      forgotten: (name) => this.#forgotten(name),
+    });
+    this.#sources.set(key, source);
     return true;
   }
 
@@ -110,11 +117,17 @@ export class OnDemandClusters {
     return false;
   }
 
-  /** A cluster that is not in use yet is settled when it is warm. */
+  /** A cluster that is not in use yet is settled when it is warm. Another source may have the cluster. */
   #answered(name: string, isThere: boolean): void {
     if (!this.#pending.has(name)) return;
-    if (!isThere) this.#settle(name, 'missing');
-    else if (this.#context.clusters.byName.has(name)) this.#settle(name, 'available');
+    if (this.#context.clusters.byName.has(name)) this.#available(name);
+    else if (!isThere) this.#publish(name, 'missing');
+  }
+
+  #forgotten(name: string): void {
+    if (!this.#pending.has(name)) return;
+    this.#count('clusters_overflow', 1);
+    this.#publish(name, 'missing');
   }
 
   #release(name: string, worker: number): void {
@@ -124,15 +137,17 @@ export class OnDemandClusters {
     this.#pending.delete(name);
   }
 
-  #settle(cluster: string, outcome: ClusterOutcome): void {
+  /** Settles the requests for a cluster that is in use, once all workers have it. The timeout ends those of a worker that waits for a stuck one. */
+  #available(cluster: string): void {
+    const { clusters, whenApplied } = this.#context;
+    clusters.flush();
+    whenApplied(() => this.#publish(cluster, 'available'));
+  }
+
+  #publish(cluster: string, outcome: ClusterOutcome): void {
     this.#pending.get(cluster)?.timer.clear();
     this.#pending.delete(cluster);
-    const { clusters, port, whenApplied } = this.#context;
-    const publish = () => port.publish({ cluster, outcome } satisfies SettledCluster);
-    if (outcome !== 'available') return publish();
-    // Workers get the cluster before they are notified.
-    clusters.flush();
-    whenApplied(publish);
+    this.#context.port.publish({ cluster, outcome } satisfies SettledCluster);
   }
 
   #count(stat: 'clusters_overflow' | 'requests_overflow', by: number): void {
@@ -140,4 +155,10 @@ export class OnDemandClusters {
     this.#stats ??= store.scope(store.addScope(ON_DEMAND_PREFIX, OnDemandClusterStats));
     this.#stats.add(OnDemandClusterStats.at[stat], by);
   }
+}
+
+/** Returns whether a source would read the name as that of all its clusters, or of all in a collection. Clients may choose names. */
+function namesMany(name: string): boolean {
+  const parsed = parseXdstp(name);
+  return name === '*' || (parsed !== undefined && isGlob(parsed));
 }

@@ -6,7 +6,7 @@ import type { Cluster, ConfigSource } from '../../../config/generated/api.js';
 import { messageWithoutSecrets } from '../../../config/text/secrets.js';
 import { getLogger } from '../../../log/logger.js';
 import type { Update } from '../../../xds/resource.js';
-import type { ConfigSources, Rejection, Subscription, Watcher } from '../../../xds/subscription.js';
+import type { ConfigSources, Rejection, StepwiseUpdate, Subscription, Watcher } from '../../../xds/subscription.js';
 import type { ClusterSet } from '../cluster-set.js';
 
 const logger = getLogger('upstream');
@@ -21,21 +21,28 @@ const MAX_DISCOVERED = 16_384;
 
 const NAMES_PER_MS = 1000;
 
-/** Called when the server has answered for a cluster; `isThere`: it has one that is usable, which may still be warming. */
-export type Answered = (name: string, isThere: boolean) => void;
+/** Clusters changed without yielding: some milliseconds of work. */
+const CHANGES_PER_STEP = 128;
+
+export interface OnDemandUser {
+  /** Called when the server has answered for a cluster; `isThere`: it has one that is usable, which may still be warming. */
+  answered(name: string, isThere: boolean): void;
+  /** Called when a name is no longer requested because there are too many. */
+  forgotten(name: string): void;
+}
 
 export class OnDemandSource implements Watcher<Cluster> {
   readonly #clusters: ClusterSet;
-  readonly #answered: Answered;
+  readonly #user: OnDemandUser;
   /** Subscribed names that the server has not answered, oldest first. */
   readonly #unanswered = new Set<string>();
   readonly #discovered = new Set<string>();
   readonly #subscription: Subscription;
   #timer: NodeJS.Timeout | undefined;
 
-  constructor(source: ConfigSource, name: string, clusters: ClusterSet, sources: ConfigSources, answered: Answered) {
+  constructor(source: ConfigSource, name: string, clusters: ClusterSet, sources: ConfigSources, user: OnDemandUser) {
     this.#clusters = clusters;
-    this.#answered = answered;
+    this.#user = user;
     this.#unanswered.add(name);
     this.#subscription = sources.subscribe<Cluster>({
       source,
@@ -53,9 +60,9 @@ export class OnDemandSource implements Watcher<Cluster> {
 
   /** Requests a cluster that does not exist. Returns false if the source has delivered as many as it may. */
   request(name: string): boolean {
-    if (this.#unanswered.has(name)) return true;
+    if (this.#unanswered.has(name) || (this.#discovered.has(name) && this.#clusters.warming.has(name))) return true;
     // Another source has removed it: the server answers a new subscription only.
-    if (this.#discovered.delete(name) && !this.#clusters.warming.has(name)) this.#subscription.setNames(this.#names);
+    if (this.#discovered.delete(name)) this.#subscription.setNames(this.#names);
     if (this.#discovered.size >= MAX_DISCOVERED) return false;
     if (this.#unanswered.size >= MAX_UNANSWERED) this.#forgetOldest();
     this.#unanswered.add(name);
@@ -63,9 +70,10 @@ export class OnDemandSource implements Watcher<Cluster> {
     return true;
   }
 
-  update({ refused, removed, resources }: Update<Cluster>): Rejection[] {
+  *update({ refused, removed, resources }: Update<Cluster>): StepwiseUpdate {
     const rejections: Rejection[] = [];
     const answers = new Map<string, boolean>();
+    let changes = 0;
     for (const resource of resources) {
       const { message, name } = resource;
       try {
@@ -77,19 +85,21 @@ export class OnDemandSource implements Watcher<Cluster> {
         rejections.push({ name, details: messageWithoutSecrets(messageOf(error), message) });
         answers.set(name, false);
       }
+      if (++changes % CHANGES_PER_STEP === 0) yield;
     }
     for (const { name } of refused) answers.set(name, false);
     for (const name of removed) {
       if (this.#discovered.delete(name) && this.#clusters.removeDynamic(name))
         logger.debug(`odcds: remove cluster '${shownName(name)}'`);
       answers.set(name, false);
+      if (++changes % CHANGES_PER_STEP === 0) yield;
     }
     for (const [name, isThere] of answers) {
       // The next request for a missing cluster subscribes again, so that the server answers it.
       if (!isThere) this.#unanswered.delete(name);
     }
     this.#schedule();
-    for (const [name, isThere] of answers) this.#answered(name, isThere);
+    for (const [name, isThere] of answers) this.#user.answered(name, isThere);
     return rejections;
   }
 
@@ -115,7 +125,7 @@ export class OnDemandSource implements Watcher<Cluster> {
   #forgetOldest(): void {
     for (const name of this.#unanswered) {
       this.#unanswered.delete(name);
-      return this.#answered(name, false);
+      return this.#user.forgotten(name);
     }
   }
 }
