@@ -37,6 +37,8 @@ export class OnDemandSource implements Watcher<Cluster> {
   /** Subscribed names that the server has not answered, oldest first. */
   readonly #unanswered = new Set<string>();
   readonly #discovered = new Set<string>();
+  /** Names that the server does not have and that are still subscribed. */
+  readonly #missing = new Set<string>();
   readonly #subscription: Subscription;
   #timer: NodeJS.Timeout | undefined;
 
@@ -61,8 +63,8 @@ export class OnDemandSource implements Watcher<Cluster> {
   /** Requests a cluster that does not exist. Returns false if the source has delivered as many as it may. */
   request(name: string): boolean {
     if (this.#unanswered.has(name) || (this.#discovered.has(name) && this.#clusters.warming.has(name))) return true;
-    // Another source has removed it: the server answers a new subscription only.
-    if (this.#discovered.delete(name)) this.#subscription.setNames(this.#names);
+    // The server has answered, or another source has removed it: the server answers a new subscription only.
+    if (this.#discovered.delete(name) || this.#missing.has(name)) this.#subscribe();
     if (this.#discovered.size >= MAX_DISCOVERED) return false;
     if (this.#unanswered.size >= MAX_UNANSWERED) this.#forgetOldest();
     this.#unanswered.add(name);
@@ -89,14 +91,16 @@ export class OnDemandSource implements Watcher<Cluster> {
     }
     for (const { name } of refused) answers.set(name, false);
     for (const name of removed) {
-      if (this.#discovered.delete(name) && this.#clusters.removeDynamic(name))
-        logger.debug(`odcds: remove cluster '${shownName(name)}'`);
+      if (this.#discovered.delete(name)) {
+        this.#missing.add(name);
+        if (this.#clusters.removeDynamic(name)) logger.debug(`odcds: remove cluster '${shownName(name)}'`);
+      }
       answers.set(name, false);
       if (++changes % CHANGES_PER_STEP === 0) yield;
     }
     for (const [name, isThere] of answers) {
       // The next request for a missing cluster subscribes again, so that the server answers it.
-      if (!isThere) this.#unanswered.delete(name);
+      if (!isThere && this.#unanswered.delete(name)) this.#missing.add(name);
     }
     this.#schedule();
     for (const [name, isThere] of answers) this.#user.answered(name, isThere);
@@ -114,8 +118,13 @@ export class OnDemandSource implements Watcher<Cluster> {
   #schedule(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      this.#subscription.setNames(this.#names);
+      this.#subscribe();
     }, this.#discovered.size / NAMES_PER_MS);
+  }
+
+  #subscribe(): void {
+    this.#missing.clear();
+    this.#subscription.setNames(this.#names);
   }
 
   get #names(): ReadonlySet<string> {
