@@ -2,6 +2,9 @@
 // expressions, first bytes of connections for listener filters, names of hosts, HTTP/2 connections to the codec, gRPC messages, JSON bodies,
 // tokens, cookies of sessions, logins, trace contexts, answers of proxies, redirects, the gRPC-JSON transcoder, Wasm modules, its admin port and
 // the sockets of its hot restart, then mutated configurations, for a bounded time.
+// expressions, first bytes of connections for listener filters, names of hosts, HTTP/2 connections to the codec, gRPC messages, JSON bodies, tokens, logins,
+// trace contexts, answers of proxies, redirects, the gRPC-JSON transcoder, Wasm modules, xdstp names, its admin port and the sockets of its hot restart, then mutated configurations, for a
+// bounded time.
 //
 // Exits with status 1 if a worker died, an exception was caught, a stack trace was printed or a resource was leaked, and prints
 // the preceding inputs. The same seed produces the same mutations, but traffic may be sent in another order.
@@ -31,12 +34,13 @@ import { fuzzTraceContexts } from './fuzz/trace-contexts.js';
 import { fuzzTraffic } from './fuzz/traffic.js';
 import { fuzzTranscoder } from './fuzz/transcoder.js';
 import { fuzzWasmModules } from './fuzz/wasm-modules.js';
+import { fuzzXdstpNames } from './fuzz/xdstp-names.js';
 
 const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           the duration, divided equally among the targets (default 60)
   --seed=N              repeats a run (default: random)
-  --only=traffic|tls|secrets|expressions|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|session-cookies|logins|trace-contexts|proxy-answers|redirects|resp|wasm-modules|admin|restart|configurations
+  --only=traffic|tls|secrets|expressions|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|session-cookies|logins|trace-contexts|proxy-answers|redirects|resp|wasm-modules|admin|restart|configurations|xdstp-names
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -70,6 +74,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
     { name: 'transcoder', fuzz: fuzzTranscoder },
     { name: 'resp', fuzz: fuzzResp },
     { name: 'wasm-modules', fuzz: fuzzWasmModules },
+    { name: 'xdstp-names', fuzz: fuzzXdstpNames },
     { name: 'admin', fuzz: fuzzAdmin },
     { name: 'restart', fuzz: fuzzRestart },
     { name: 'configurations', fuzz: fuzzConfigurations },
