@@ -1,6 +1,6 @@
 // The name under which a collection of resources is requested: its locator, with what Bootstrap.node_context_params adds of the node.
 
-import { formatXdstp, parseXdstp } from '../config/fields/xdstp-name.js';
+import { formatXdstp, parameterText, parseXdstp } from '../config/fields/xdstp-name.js';
 import type { Bootstrap, Node } from '../config/generated/api.js';
 
 /** `locator`: lds_resources_locator or cds_resources_locator, after the loader's checks. `node`: as management servers get it. */
@@ -8,9 +8,16 @@ export function collectionName(locator: string, { node_context_params: names = [
   const name = parseXdstp(locator);
   if (name === undefined) throw new TypeError(`'${locator}' is not an xdstp name`);
   const parameters = new Map<string, string>();
-  for (const each of names) for (const [key, value] of partOf(node, each)) parameters.set(`xds.node.${key}`, value);
+  for (const each of names) {
+    for (const [key, value] of partOf(node, each)) parameters.set(literalText(`xds.node.${key}`), literalText(value));
+  }
   for (const [key, value] of name.parameters) parameters.set(key, value);
   return formatXdstp({ ...name, parameters });
+}
+
+/** Escapes text in which '%' begins no escape. */
+function literalText(text: string): string {
+  return parameterText(text.replaceAll('%', '%25'));
 }
 
 /** As in Envoy, other names add nothing. */

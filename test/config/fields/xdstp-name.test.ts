@@ -7,7 +7,10 @@ import { canonicalXdstp, collectionOf, formatXdstp, parseXdstp } from '../../../
 t.test('parameters are sorted, decoded and encoded', async (t) => {
   t.equal(canonicalXdstp('xdstp://a/b.C/d/e?z=1&b=%20%26c&a'), 'xdstp://a/b.C/d/e?a=&b= %26c&z=1');
   t.equal(canonicalXdstp('xdstp:///b.C/*?x=%C3%BC'), 'xdstp:///b.C/*?x=%C3%BC');
-  t.strictSame(parseXdstp('xdstp://a/b.C/d?x=%zz')?.parameters, new Map([['x', '%zz']]));
+  t.strictSame(parseXdstp('xdstp://a/b.C/d?x=%zz')?.parameters, new Map([['x', '%25zz']]));
+  t.equal(canonicalXdstp('xdstp://a/b.C/*?a=1&a=2&b=x=y&c=%ff'), 'xdstp://a/b.C/*?a=1&b=x%3Dy&c=%FF');
+  t.equal(canonicalXdstp('xdstp://ser%41ver:80/b.C/a:b/%41%2Fc/%2a'), 'xdstp://serAver:80/b.C/a:b/A/c/*');
+  t.equal(canonicalXdstp('xdstp://ü%2f[~/b.C/%2/%zz%4%5b%3F'), 'xdstp://%C3%BC%2F[%7E/b.C/%252/%25zz%254%5B%3F');
 });
 
 t.test('a resource is in the collection of its folder with the same parameters', async (t) => {
