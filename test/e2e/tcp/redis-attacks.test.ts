@@ -113,6 +113,15 @@ t.test('a command with many keys, and those after it', async (t) => {
   );
 });
 
+t.test('a client cannot change the connections that all clients share', async (t) => {
+  const host = await startRedisHost(t);
+  const { connect } = await start(t, { catch_all_route: { cluster: 'one' } }, [staticCluster('one', host.port)]);
+  const client = await connect();
+  client.write(command('SELECT', '5') + command('SCRIPT', 'DEBUG', 'YES') + command('SELECT', '0'));
+  t.match(await client.readUntil(/\+OK\r\n$/), /^-ERR SELECT .*\r\n-ERR unsupported .*\r\n\+OK\r\n$/);
+  t.strictSame(host.commands, ['SELECT 0']);
+});
+
 t.test('a client that leaves while a host is slow', async (t) => {
   let isSlow = true;
   const held: (() => void)[] = [];

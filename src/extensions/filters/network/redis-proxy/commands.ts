@@ -75,6 +75,13 @@ export function commandKinds(custom: readonly string[]): ReadonlyMap<string, Com
   return kinds;
 }
 
+const STREAMS: ReadonlySet<string> = new Set(words('monitor psubscribe psync reset ssubscribe subscribe sync'));
+
+/** Returns whether a host replies to the command more than once, or forgets its client: connections are shared. */
+export function disturbsConnections(name: string): boolean {
+  return STREAMS.has(name);
+}
+
 /** The commands of the proxy itself that have no stats, as in Envoy. */
 const UNCOUNTED: ReadonlySet<string> = new Set(['auth', 'client', 'echo', 'ping', 'quit', 'time']);
 

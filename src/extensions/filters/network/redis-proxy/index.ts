@@ -18,7 +18,7 @@ import {
 } from '../../../sdk.js';
 import { ClientConnection } from './client-connection.js';
 import { ClientMemory } from './client-memory.js';
-import { CommandKind, commandKinds, isCounted } from './commands.js';
+import { CommandKind, commandKinds, disturbsConnections, isCounted } from './commands.js';
 import { ClientCredentials } from './credentials.js';
 import { Faults } from './faults.js';
 import type { RedisProxyContext } from './proxy-context.js';
@@ -195,8 +195,13 @@ function validate(config: RedisProxy, report: Report): void {
   }
   const kinds = commandKinds([]);
   for (const [index, name] of (config.custom_commands ?? []).entries()) {
-    if ((kinds.get(name.toLowerCase()) ?? CommandKind.Key) === CommandKind.Key && name !== '') continue;
-    report(`custom_commands[${index}]`, `'${name}' is a command that the proxy treats in its own way`);
+    if (disturbsConnections(name.toLowerCase()))
+      report(
+        `custom_commands[${index}]`,
+        `'${name}' would disturb the other clients, which share the connections to hosts`,
+      );
+    else if ((kinds.get(name.toLowerCase()) ?? CommandKind.Key) !== CommandKind.Key || name === '')
+      report(`custom_commands[${index}]`, `'${name}' is a command that the proxy treats in its own way`);
   }
   const sources = [...(config.downstream_auth_passwords ?? []).entries()];
   for (const [index, source] of sources) {

@@ -19,6 +19,8 @@ import { sendByKey, sendToHost } from './single-command.js';
 
 const GET = Buffer.from('get');
 const SET = Buffer.from('set');
+/** The clients of a worker share the connections, and would all get the other database. */
+const OTHER_DATABASE = errorReply('ERR SELECT is not supported: clients share the connections to hosts');
 const UNSUPPORTED = errorReply('ERR unsupported cluster scope command or invalid arguments');
 
 export function sendSum(exchange: Exchange, words: readonly Buffer[]): void {
@@ -46,7 +48,9 @@ export function sendScan(exchange: Exchange, words: readonly Buffer[]): void {
 
 /** Sends a command about all keys to all hosts. */
 export function sendToAllHosts(exchange: Exchange, name: string, words: readonly Buffer[]): void {
-  const merge = mergeOf(name, words[1]?.toString('latin1').toLowerCase() ?? '');
+  const argument = words[1]?.toString('latin1').toLowerCase() ?? '';
+  if (name === 'select' && argument !== '0') return exchange.settle(OTHER_DATABASE);
+  const merge = name === 'script' && argument === 'debug' ? undefined : mergeOf(name, argument);
   if (merge === undefined) return exchange.settle(UNSUPPORTED);
   sendToAll(exchange, words, unlessError(merge));
 }
