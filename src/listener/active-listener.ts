@@ -204,9 +204,9 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
 
   /** Counts what is open, of the listener and of each former chain. */
   countOpen(counts: Map<number, OpenConnections>): void {
-    const sum = new OpenConnections();
+    const sum = new OpenConnections(this.#isInternal);
     counts.set(this.id, sum);
-    for (const id of this.#formerChains.keys()) counts.set(id, new OpenConnections());
+    for (const id of this.#formerChains.keys()) counts.set(id, new OpenConnections(this.#isInternal));
     sum.connections += this.#inspections?.count ?? 0;
     for (const connection of this.#connections) {
       sum.add(connection);

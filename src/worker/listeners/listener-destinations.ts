@@ -31,17 +31,23 @@ export class ListenerDestinations {
     return this.#byAddress.get(addressText(destination)) ?? this.#byAddress.get(wildcardOf(destination));
   }
 
-  /** Returns the internal listener of that name; undefined if there is none that serves connections. */
+  /**
+   * Returns the internal listener of that name; undefined if there is none. As in Envoy, a stopped one still serves the requests of clients
+   * that are connected, until it is removed.
+   */
   internalListener(name: string): ActiveListener | undefined {
-    if (this.#internal === undefined) {
-      const byName = new Map<string, ActiveListener>();
-      for (const listener of this.#listeners()) {
-        if (listener instanceof ActiveListener && listener.isServing && listener.isInternal)
-          byName.set(listener.name, listener);
-      }
-      this.#internal = byName;
-    }
+    this.#internal ??= this.#indexInternal();
     return this.#internal.get(name);
+  }
+
+  #indexInternal(): ReadonlyMap<string, ActiveListener> {
+    const byName = new Map<string, ActiveListener>();
+    for (const listener of this.#listeners()) {
+      if (!(listener instanceof ActiveListener) || !listener.isInternal) continue;
+      const other = byName.get(listener.name);
+      if (listener.isServing || other?.isServing !== true) byName.set(listener.name, listener);
+    }
+    return byName;
   }
 
   #index(): ReadonlyMap<string, ActiveListener> {

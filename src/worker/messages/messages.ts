@@ -193,6 +193,8 @@ export interface WorkerStart {
 export interface OpenCounts {
   readonly connections: number;
   readonly requests: number;
+  /** They are those of an internal listener. */
+  readonly isInternal?: boolean;
 }
 
 /** A worker's open connections. */

@@ -67,6 +67,42 @@ besideEnvoy('a request in flight at a removed internal listener is still answere
   t.match(await response, { status: 200, body: 'late' });
 });
 
+const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+
+for (const how of ['removed', 'stopped'] as const) {
+  besideEnvoy(`a client that is connected still reaches an internal listener that is ${how}`, async (t, program) => {
+    const { baton, set } = await start(t, program, 30);
+    set(answers('inner'));
+    await baton.waitForStats({
+      'listener_manager.lds.update_success': 2,
+      'listener_manager.total_listeners_active': 2,
+    });
+    const client = await connectRaw(t, await baton.listenerPort('front'));
+    if (how === 'stopped') await baton.admin('/drain_listeners', { method: 'POST' });
+    else set();
+    await baton.waitForStats(
+      how === 'stopped'
+        ? { 'listener_manager.listener_stopped': 2 }
+        : { 'listener_manager.total_listeners_draining': 1 },
+    );
+    client.write(GET);
+    t.match(await client.readUntil(/inner|503/), /^HTTP\/1\.1 200/);
+  });
+}
+
+t.test('an exit does not wait for idle connections to internal listeners, which have no client', async (t) => {
+  const front = httpListener('front', 0, managerOf([routeTo({ prefix: '/' }, 'inner')]));
+  const baton = await startBaton(t, {
+    args: ['--drain-on-sigterm', '--drain-time-s', '600', '--concurrency', '1'],
+    config: internalBootstrap([front, answers('inner')], [internalCluster('inner', 'inner')]),
+  });
+  t.match(await httpRequest(await baton.listenerPort('front')), { body: 'inner' });
+  await baton.waitForStats({ 'listener.envoy_internal_inner.downstream_cx_active': 1 });
+  baton.child.kill('SIGTERM');
+  t.same(await baton.exited, { code: 0, signal: null });
+  t.match(baton.stderr, 'the last connection has ended');
+});
+
 t.test('a listener in use by a discovered one needs the bootstrap extension', async (t) => {
   const source = new FileSource(tempDir(t));
   source.set('cluster', []);
