@@ -96,6 +96,45 @@ t.test('a reset of either end is a reset of the other, and no orderly end', asyn
   }
 });
 
+for (const flushMs of [0, 100]) {
+  t.test(`bytes that a close drops after ${flushMs} ms are a reset of the other end, and no orderly end`, async (t) => {
+    const { acceptedId, id, memory, opener, transport } = await connected(t, 64 * 1024);
+    transport.pause(id);
+    const length = 1 << 19;
+    transport.send(acceptedId, memory.scratch(length), length);
+    transport.close(acceptedId, flushMs, 0);
+    await waitFor(() => opener.events.includes(`reset ${ECONNRESET} ${ConnectStep.Later}`));
+    t.notOk(opener.events.includes('end'));
+  });
+}
+
+t.test('a close that has sent all bytes in time is an orderly end', async (t) => {
+  const { acceptedId, id, memory, opener, transport } = await connected(t, 64 * 1024);
+  transport.pause(id);
+  const length = 1 << 19;
+  transport.send(acceptedId, memory.scratch(length), length);
+  transport.close(acceptedId, 5000, 0);
+  transport.resume(id);
+  await waitFor(() => opener.events.includes('end'));
+  t.equal(opener.events.slice(1, -1).join('').length, length);
+});
+
+t.test('a failure of one end is a reset of both', async (t) => {
+  const { accepted, acceptedId, id, memory, opener, transport } = await connected(t, 64 * 1024);
+  transport.setLimits(acceptedId, { ...LIMITS, hardLimit: 4096 });
+  transport.pause(id);
+  const length = 1 << 19;
+  transport.send(acceptedId, memory.scratch(length), length);
+  await waitFor(() => opener.events.some((event) => event.startsWith('reset')));
+  t.match(accepted.events, [/^reset/]);
+  t.notOk(opener.events.includes('end'));
+});
+
+t.test('an end of a pair cannot move to another process', async (t) => {
+  const { acceptedId, id, transport } = await connected(t);
+  t.same([transport.freeze(id), transport.freeze(acceptedId)], [false, false]);
+});
+
 t.test('a connect that nobody accepts fails, and leaves no descriptor', async (t) => {
   const { memory, transport } = open(t);
   const before = openFiles();

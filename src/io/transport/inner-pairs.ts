@@ -1,5 +1,5 @@
-// The two ends of connections within a thread. The kernel delivers no reset between the sockets of a pair: the transport passes it on, so
-// that a stream that was cut off does not look complete.
+// The two ends of connections within a thread. The kernel delivers no reset between the sockets of a pair, also when bytes are dropped: the
+// transport passes it on, so that a stream that was cut off does not look complete.
 
 export class InnerPairs {
   /** IDs of the opening ends whose other end nobody has yet, by its descriptor. */
@@ -8,6 +8,8 @@ export class InnerPairs {
   readonly #others = new Map<number, number>();
   /** Ends that are about to learn of a reset. */
   readonly #resetting = new Set<number>();
+  /** Tokens of late handlers for closes that have bytes to send, by the ID of the end that receives them. */
+  readonly #flushes = new Map<number, number>();
 
   /** The other end of `opener` is `fd` until give() is called with it. */
   open(opener: number, fd: number): void {
@@ -28,7 +30,24 @@ export class InnerPairs {
 
   /** No connection has another end in this thread: the calls below are not needed. */
   get isEmpty(): boolean {
-    return this.#others.size === 0 && this.#resetting.size === 0;
+    return this.#others.size === 0 && this.#resetting.size === 0 && this.#flushes.size === 0;
+  }
+
+  /** Returns the ID of the other end; undefined: there is none, or it is closed. */
+  other(id: number): number | undefined {
+    return this.#others.get(id);
+  }
+
+  /** Called when an end is closed with bytes to send: `token` is that of the late handler, until takeFlush(). */
+  flushing(other: number, token: number): void {
+    this.#flushes.set(other, token);
+  }
+
+  /** Returns and forgets the token of an end that receives the rest of a closed one; undefined: there is none. */
+  takeFlush(id: number): number | undefined {
+    const token = this.#flushes.get(id);
+    if (token !== undefined) this.#flushes.delete(id);
+    return token;
   }
 
   /** Called when an end is closed. */
@@ -44,8 +63,18 @@ export class InnerPairs {
   reset(id: number): number | undefined {
     const other = this.#others.get(id);
     this.closed(id);
-    if (other !== undefined) this.#resetting.add(other);
+    if (other !== undefined) this.resetting(other);
     return other;
+  }
+
+  /** Called when an end must learn of a reset, as after reset(). */
+  resetting(id: number): void {
+    this.#resetting.add(id);
+  }
+
+  /** Returns whether the end has yet to learn of a reset: until then its stream must not end. */
+  isResetting(id: number): boolean {
+    return this.#resetting.has(id);
   }
 
   /** Returns whether the end still has to learn of the reset. */
@@ -59,6 +88,7 @@ export class InnerPairs {
     this.#openers.clear();
     this.#others.clear();
     this.#resetting.clear();
+    this.#flushes.clear();
     return left;
   }
 }

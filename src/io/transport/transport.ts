@@ -107,6 +107,8 @@ export class Transport {
   #areEndsKnown = false;
   #flushScheduled = false;
   readonly #pairs = new InnerPairs();
+  /** The token of the last requestLate() for an end of a pair, which is closed next; 0: none. */
+  #lateToken = 0;
 
   /**
    * `reserve`: descriptors that connections may not use (see TransportOptions). `reportFault` is called with every exception of a handler,
@@ -267,9 +269,11 @@ export class Transport {
 
   /**
    * Freezes a connection, so that another transport can take it over: it gets no events, and nothing is sent or closed. Returns false if it
-   * is not connected or broken. Called between batches or in onTurnEnd().
+   * is not connected or broken, or its other end is in this thread. Called between batches or in onTurnEnd().
    */
   freeze(id: number): boolean {
+    // Resets could not be passed on to an end in another process, and its ID here may become that of another connection.
+    if (this.#pairs.other(id) !== undefined) return false;
     // Earlier submissions are part of the state that the other transport takes over.
     this.#flush();
     return this.#native.freeze(id);
@@ -372,7 +376,7 @@ export class Transport {
    */
   close(id: number, flushMs: number, lingerMs: number, gone?: () => void): void {
     this.#connections[id & ID_SLOT_MASK] = undefined;
-    if (!this.#pairs.isEmpty) this.#pairs.closed(id);
+    if (!this.#pairs.isEmpty) this.#closePair(id, flushMs, gone !== undefined);
     if (gone !== undefined) this.#submit(Op.NotifyGone, id, this.#closeNotifications.addGone(gone), 0);
     this.#submit(Op.Close, id, flushMs, lingerMs);
   }
@@ -388,6 +392,7 @@ export class Transport {
 
   /** Requests a notification if the close that follows is cut short. */
   requestLate(id: number, token: number): void {
+    if (this.#pairs.other(id) !== undefined) this.#lateToken = token;
     this.#submit(Op.NotifyLate, id, token, 0);
   }
 
@@ -398,10 +403,44 @@ export class Transport {
     this.#submit(Op.Reset, id, 0, 0);
   }
 
+  /** Prepares the close of an end of a pair: the other end gets a reset if bytes are dropped, now or when the flush takes too long. */
+  #closePair(id: number, flushMs: number, notifiesGone: boolean): void {
+    this.#endFlush(id);
+    const other = this.#pairs.other(id);
+    const callerToken = this.#lateToken;
+    this.#lateToken = 0;
+    if (other === undefined) return this.#pairs.closed(id);
+    this.#flush();
+    const isUnsent = this.#native.pendingBytes(id) > 0;
+    if (isUnsent && flushMs === 0) return this.#resetOther(id);
+    this.#pairs.closed(id);
+    // A close has one notification.
+    if (!isUnsent || notifiesGone) return;
+    const token = this.addLateHandler((isSent) => {
+      this.#closeNotifications.notifyLate(callerToken, isSent);
+      if (isSent || this.#pairs.takeFlush(other) === undefined) return;
+      this.removeLateHandler(token);
+      this.#pairs.resetting(other);
+      this.#deliverReset(other);
+    });
+    this.#pairs.flushing(other, token);
+    this.#submit(Op.NotifyLate, id, token, 0);
+  }
+
+  /** Called when an end is closed: it no longer receives the rest of the other one. */
+  #endFlush(id: number): void {
+    const token = this.#pairs.takeFlush(id);
+    if (token !== undefined) this.removeLateHandler(token);
+  }
+
   /** Passes a reset on to the other end, if it is in this thread. */
   #resetOther(id: number): void {
+    this.#endFlush(id);
     const other = this.#pairs.reset(id);
-    if (other === undefined) return;
+    if (other !== undefined) this.#deliverReset(other);
+  }
+
+  #deliverReset(other: number): void {
     // For its kernel socket the connection ends in order, which must not come first.
     this.pause(other);
     this.defer(other, () => {
@@ -629,9 +668,11 @@ export class Transport {
           handler.onData(events[at + 2]!, events[at + 3]!);
           break;
         case Event.End:
-          handler.onEnd();
+          if (!this.#pairs.isResetting(id)) handler.onEnd();
           break;
         case Event.Reset:
+          // While the other end is open, this is a failure of this one, of which the kernel does not notify that one.
+          if (!this.#pairs.isEmpty) this.#resetOther(id);
           handler.onReset(events[at + 3]!, events[at + 2]! as ConnectStep);
           break;
         case Event.Connected:
