@@ -2,7 +2,7 @@
 // https://www.haproxy.org/download/2.9/doc/proxy-protocol.txt
 
 import type { ProxyProtocolConfig_Version } from '../../config/generated/api.js';
-import { type Address, AddressKind, addressOfText, parseIp } from '../../io/addresses/address.js';
+import { type Address, addressOfText, parseIp } from '../../io/addresses/address.js';
 
 const SIGNATURE = Buffer.from('\r\n\r\n\0\r\nQUIT\n', 'latin1');
 const PROXIED = 0x21;
@@ -40,7 +40,7 @@ export function encodeTlv(type: number, value: Uint8Array): Buffer {
 }
 
 function lineHeader(from: Address, to: Address): Uint8Array {
-  if (from.kind !== to.kind || from.kind === AddressKind.Unix) return Buffer.from('PROXY UNKNOWN\r\n');
+  if (from.kind !== to.kind || from.ip === '') return Buffer.from('PROXY UNKNOWN\r\n');
   const family = from.ip.includes(':') ? 'TCP6' : 'TCP4';
   return Buffer.from(`PROXY ${family} ${from.ip} ${to.ip} ${from.port} ${to.port}\r\n`);
 }

@@ -6,6 +6,7 @@ import type { ProxyProtocolUpstreamTransport } from '../../../config/generated/a
 import { accepted, type NamedExtension } from '../../sdk.js';
 
 const MESSAGE = 'envoy.extensions.transport_sockets.proxy_protocol.v3.ProxyProtocolUpstreamTransport';
+const INNER = ['/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext', '.raw_buffer.v3.RawBuffer'];
 const UNREAD = 'Envoy does not read it either';
 /** Maximum length of the TLVs of a version 2 header, whose length field also counts two addresses and ports. */
 const MAX_TLV_BYTES = 65535 - 36;
@@ -24,8 +25,9 @@ export const upstreamProxyProtocol: NamedExtension = {
   },
   validate(config, report) {
     const { config: header, transport_socket: inner } = config as ProxyProtocolUpstreamTransport;
-    if (inner?.typed_config?.['@type'].endsWith(`/${MESSAGE}`))
-      report('transport_socket', 'a connection begins with one header: use TLS or raw_buffer here');
+    const type = inner?.typed_config?.['@type'];
+    if (type !== undefined && !INNER.some((end) => type.endsWith(end)))
+      report('transport_socket', 'the header comes before TLS or plain bytes: use tls or raw_buffer here');
     const { added_tlvs: tlvs = [] } = header ?? {};
     let bytes = 0;
     for (const [index, { format_string: format, value = '' }] of tlvs.entries()) {
