@@ -1,5 +1,6 @@
 // A version of a listener on one worker: accepts connections and passes them to the matching filter chain.
 
+import { constants } from 'node:os';
 import { type Address, addressText, decodeSockaddr, INTERNAL_PEER } from '../io/addresses/address.js';
 import type { BufferLimits } from '../io/transport/buffer-limits.js';
 import type { ConnectionHandler, ListenerHandler } from '../io/transport/connection-handler.js';
@@ -336,9 +337,9 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
     try {
       id = this.#transport.adoptGiven(fd, this.#limits);
     } catch (error) {
+      // Usually descriptors are short: each connection of clients would bring a line.
       this.#releaseLimits();
-      this.#transport.report(error);
-      return;
+      return this.onAcceptFailed(constants.errno[(error as { code?: keyof typeof constants.errno }).code!] ?? 0);
     }
     try {
       const handler = this.#inspections!.begin(id, INTERNAL_PEER, undefined, origin);

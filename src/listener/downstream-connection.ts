@@ -20,6 +20,9 @@ import type { ListenerDrain } from './listener-drain.js';
 
 const logger = getLogger('connection');
 
+/** The object of the filter state that names the cluster of the TCP proxy. */
+const CLUSTER_OBJECT = 'envoy.tcp_proxy.cluster';
+
 /** How long a peer may read none of the pending bytes of a closing connection. */
 const FLUSH_MS = 5000;
 
@@ -117,7 +120,7 @@ export class DownstreamConnection {
   readonly startMonotonicMs: number;
   /** The connection's handler; undefined if the terminal filter has closed it at once. */
   handler: DownstreamHandler | undefined;
-  /** The cluster that a network filter has selected for the TCP proxy; '' if none has. */
+  /** The cluster that a network filter, or the opener of a connection to an internal listener, has selected for the TCP proxy; '' if none has. */
   clusterName = '';
   /** The host, with port, that a network filter has determined for a dynamic forward proxy; '' if none has. */
   requestedHost = '';
@@ -184,6 +187,7 @@ export class DownstreamConnection {
     }
     const passed = isKnown ? origin.passed : undefined;
     this.filterState = passed && passedState(passed);
+    this.clusterName = this.filterState?.get(CLUSTER_OBJECT)?.text ?? '';
     if (passed !== undefined) for (const [namespace, value] of passed.metadata) this.addMetadata(namespace, value);
     this.startMonotonicMs = isKnown ? origin.startMonotonicMs : transport.clock.monotonicMs;
     this.info = listener.log?.begin(this);

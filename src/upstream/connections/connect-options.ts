@@ -41,7 +41,7 @@ export function connectionTraits(
   return { key, authority, client: { localText, remoteText }, shared };
 }
 
-/** Requests with other objects have other connections: none sees those of another. */
+/** Requests with other objects have other connections: none sees those of another, nor passes on what another may not. */
 function sharedKey(shared: SharedObjects): string {
-  return `${JSON.stringify(shared.map(([key, { text }]) => [key, text]))}\0`;
+  return `${JSON.stringify(shared.map(([key, { isReadOnly, sharing, text }]) => [key, text, sharing, isReadOnly]))}\0`;
 }

@@ -16,7 +16,10 @@ t.test('a client within the process is unknown to the host', (t) => {
 
 t.test('a client at an IP address is named, unless its destination has none', (t) => {
   const remoteText = '192.0.2.1:5';
-  t.equal(text(proxyHeader('V1', { remoteText, localText: '192.0.2.2:80' })), 'PROXY TCP4 192.0.2.1 192.0.2.2 5 80\r\n');
+  t.equal(
+    text(proxyHeader('V1', { remoteText, localText: '192.0.2.2:80' })),
+    'PROXY TCP4 192.0.2.1 192.0.2.2 5 80\r\n',
+  );
   t.equal(text(proxyHeader('V1', { remoteText, localText: 'envoy://inner/' })), 'PROXY UNKNOWN\r\n');
   t.end();
 });

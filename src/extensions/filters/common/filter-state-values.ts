@@ -19,7 +19,11 @@ export interface Kinds {
   readonly [kind: string]: ((text: string) => boolean) | undefined;
 }
 
-export const HTTP_KINDS: Kinds = {
+/** The cluster of the TCP proxy at the end of the chain, or of that of an internal listener. */
+export const CLUSTER = 'envoy.tcp_proxy.cluster';
+
+export const KINDS: Kinds = {
+  [CLUSTER]: undefined,
   'envoy.string': undefined,
   // The hits of a request, for rate limit services.
   'envoy.ratelimit.hits_addend': isUint32,

@@ -42,6 +42,10 @@ const SET_STATE: Config = {
       object('once', '%REQ(x-once)%', 'ONCE', { factory_key: 'envoy.hashable_string', skip_if_empty: true }),
       object('always', '%REQ(x-always)%', 'TRANSITIVE', { factory_key: 'envoy.hashable_string', skip_if_empty: true }),
       object('text', '%REQ(x-text)%', 'ONCE', { factory_key: 'envoy.string', skip_if_empty: true }),
+      object('envoy.tcp_proxy.cluster', '', 'ONCE', {
+        format_string: { text_format_source: { inline_string: '%REQ(x-cluster)%' }, omit_empty_values: true },
+        skip_if_empty: true,
+      }),
       object('never', 'kept', 'NONE', { factory_key: 'envoy.string' }),
       object(`${DESTINATION}.local_ip`, '%REQ(x-local)%', 'ONCE', { skip_if_empty: true }),
       object(`${DESTINATION}.remote_ip`, '%REQ(x-remote)%', 'ONCE', { skip_if_empty: true }),
@@ -137,6 +141,11 @@ besideEnvoy('filter state is shared with one connection, or with all that follow
   t.same(await logged('second'), [
     `envoy://second/ envoy://second/ ${CLIENT} host=- cluster=- once=- always=a never=-`,
   ]);
+});
+
+besideEnvoy('shared filter state selects the cluster of a TCP proxy', async (t, program) => {
+  const { get } = await start(t, program);
+  t.match(await get('/first', { 'x-cluster': 'plain' }), { status: 200, body: 'plain' });
 });
 
 besideEnvoy('requests with other filter state have other connections', async (t, program) => {

@@ -9,7 +9,7 @@ import {
   reportMistakes,
   type StreamControl,
 } from '../../../sdk.js';
-import { compileValues, HTTP_KINDS, VALUE_FIELDS, type ValueRule } from '../../common/filter-state-values.js';
+import { compileValues, KINDS, VALUE_FIELDS, type ValueRule } from '../../common/filter-state-values.js';
 
 const TYPE = 'envoy.extensions.filters.http.set_filter_state.v3.Config';
 export const setFilterState: HttpFilterExtension<SetFilterStateConfig> = {
@@ -45,7 +45,7 @@ interface Rules {
 function compile(config: SetFilterStateConfig, where: string): Rules {
   const list = where === '' ? 'on_request_headers' : `${where}.on_request_headers`;
   return {
-    rules: compileValues(config.on_request_headers, list, HTTP_KINDS),
+    rules: compileValues(config.on_request_headers, list, KINDS),
     choosesRouteAgain: config.clear_route_cache ?? false,
   };
 }

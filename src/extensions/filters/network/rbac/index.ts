@@ -148,7 +148,6 @@ class RbacFilter implements NetworkFilter {
   }
 }
 
-/** A connection has no filter state. */
 class ClientAddresses implements Addresses {
   readonly downstream: FilteredClient;
   readonly route = undefined;

@@ -12,18 +12,9 @@ import {
   reportMistakes,
   StreamInfo,
 } from '../../../sdk.js';
-import {
-  compileValues,
-  HTTP_KINDS,
-  type Kinds,
-  VALUE_FIELDS,
-  type ValueRule,
-} from '../../common/filter-state-values.js';
+import { CLUSTER, compileValues, KINDS, VALUE_FIELDS, type ValueRule } from '../../common/filter-state-values.js';
 
 const TYPE = 'envoy.extensions.filters.network.set_filter_state.v3.Config';
-/** The cluster of the TCP proxy at the end of the chain. */
-const CLUSTER = 'envoy.tcp_proxy.cluster';
-const KINDS: Kinds = { ...HTTP_KINDS, [CLUSTER]: undefined };
 
 interface Rules {
   readonly onConnection: readonly ValueRule[];
