@@ -97,6 +97,7 @@ t.test('a pool reports that it is empty when its only request is refused', (t) =
 /** A header of the PROXY protocol, then TLS. */
 const PROXIED_TLS = {
   namesClient: true,
+  proxyOf: () => undefined,
   opening: () => Buffer.from('PROXY UNKNOWN\r\n'),
   tls: { begin: () => ({ failed: () => '' }) },
 };
