@@ -11,8 +11,21 @@ export type Http2Port = 'h2c' | 'h2' | 'h2ToH2' | 'grpc';
 /** A filter that reads a request header and sets another, in a script and built in; and a span of each request for a collector. */
 export type FilterPort = 'script' | 'mutation' | 'traced';
 
-/** One filter before the router: Lua that does the same, a policy that denies other requests, a token, and a service that allows all. */
-export type PolicyPort = 'lua' | 'rbac' | 'jwt' | 'extAuthz';
+/**
+ * One filter before the router: Lua that does the same, a policy that denies other requests, a token, services that allow all, a limit that is not
+ * reached, and gzip; or a route whose metadata selects a subset of its cluster.
+ */
+export const POLICY_PORTS = [
+  'lua',
+  'rbac',
+  'jwt',
+  'extAuthz',
+  'rateLimit',
+  'localRateLimit',
+  'gzip',
+  'subset',
+] as const;
+export type PolicyPort = (typeof POLICY_PORTS)[number];
 
 export interface Workload {
   name: string;
@@ -74,10 +87,6 @@ export const GRPC_PATH = '/bench.Service/Unary.grpc';
 /** A message of 11 bytes with its prefix. */
 export const GRPC_MESSAGE = '\0\0\0\0\x0bhello world';
 
-/** Calls that the host of gRPC answers with an empty message: a service takes spans, and one allows requests. */
-export const CHECK_PATH = '/envoy.service.auth.v3.Authorization/Check';
-export const EXPORT_PATH = '/opentelemetry.proto.collector.trace.v1.TraceService/Export';
-
 /** As `h2load -c 16 -m 32`, and one request at a time. */
 const HTTP2: readonly Workload[] = [
   workload('h2c-16x32', false, { protocol: 'h2c', connections: 16, streams: 32 }),
@@ -95,6 +104,15 @@ const FILTERS: readonly Workload[] = [
   workload('rbac-64', false, { protocol: 'rbac', connections: 64 }),
   workload('jwt-64', false, { protocol: 'jwt', headers: [...CURL, `Authorization: Bearer ${TOKEN}`], connections: 64 }),
   workload('ext-authz-64', false, { protocol: 'extAuthz', connections: 64 }),
+  workload('rate-limit-64', false, { protocol: 'rateLimit', connections: 64 }),
+  workload('local-rate-limit-64', false, { protocol: 'localRateLimit', connections: 64 }),
+  workload('gzip-10k-64', false, {
+    protocol: 'gzip',
+    path: '/10k',
+    headers: [...CURL, 'Accept-Encoding: gzip'],
+    connections: 64,
+  }),
+  workload('subset-64', false, { protocol: 'subset', connections: 64 }),
 ];
 
 export const WORKLOADS: readonly Workload[] = [false, true].flatMap((logged) => [

@@ -78,15 +78,37 @@ export function envoyConfiguration(
       httpListener('rbac', ports.rbac, through(POLICIES.rbac)),
       httpListener('jwt', ports.jwt, through(POLICIES.jwt)),
       httpListener('ext_authz', ports.extAuthz, through(POLICIES.extAuthz)),
+      httpListener('rate_limit', ports.rateLimit, {
+        ...through(POLICIES.rateLimit),
+        route_config: routeAllTo('origin', { timeout: '3600s', rate_limits: [{ actions: [{ remote_address: {} }] }] }),
+      }),
+      httpListener('local_rate_limit', ports.localRateLimit, through(POLICIES.localRateLimit)),
+      httpListener('gzip', ports.gzip, through(POLICIES.gzip)),
+      httpListener('subset', ports.subset, {
+        ...manager,
+        route_config: routeAllTo('parted_origin', { timeout: '3600s', metadata_match: SUBSET }),
+      }),
     ],
     clusters: [
       staticCluster('origin', upstreamPort),
       staticCluster('secure_origin', secureUpstreamPort, { transport_socket: CLIENT_TLS }),
       staticCluster('http2_origin', http2Port, HTTP2_CLUSTER),
       staticCluster('grpc_origin', grpcPort, HTTP2_CLUSTER),
+      partedCluster(upstreamPort),
     ],
     extra: script.bootstrap,
   });
+}
+
+const SUBSET = { filter_metadata: { 'envoy.lb': { stage: 'prod' } } };
+
+/** One host of two is in the subset. */
+function partedCluster(port: number): Config {
+  const lb_subset_config = { subset_selectors: [{ keys: ['stage'] }] };
+  const cluster = staticCluster('parted_origin', [port, 1], { lb_subset_config });
+  const [locality] = (cluster['load_assignment'] as { endpoints: { lb_endpoints: Config[] }[] }).endpoints;
+  locality!.lb_endpoints[0]!['metadata'] = SUBSET;
+  return cluster;
 }
 
 const NO_RESUMPTION = { disable_stateless_session_resumption: true, disable_stateful_session_resumption: true };

@@ -42,8 +42,10 @@ export const HEADER_MUTATION: Config = {
   },
 };
 
+const ALWAYS = { default_value: { numerator: 100, denominator: 'HUNDRED' } };
+
 /** The filters that only Baton and Envoy have. */
-export const POLICIES: Readonly<Record<PolicyPort, Config>> = {
+export const POLICIES: Readonly<Record<Exclude<PolicyPort, 'subset'>, Config>> = {
   lua: {
     name: 'lua',
     typed_config: {
@@ -80,6 +82,39 @@ export const POLICIES: Readonly<Record<PolicyPort, Config>> = {
       '@type': `${TYPES}/envoy.extensions.filters.http.ext_authz.v3.ExtAuthz`,
       transport_api_version: 'V3',
       grpc_service: { envoy_grpc: { cluster_name: 'grpc_origin' }, timeout: '3600s' },
+    },
+  },
+  rateLimit: {
+    name: 'ratelimit',
+    typed_config: {
+      '@type': `${TYPES}/envoy.extensions.filters.http.ratelimit.v3.RateLimit`,
+      domain: 'bench',
+      timeout: '3600s',
+      failure_mode_deny: true,
+      rate_limit_service: {
+        transport_api_version: 'V3',
+        grpc_service: { envoy_grpc: { cluster_name: 'grpc_origin' } },
+      },
+    },
+  },
+  localRateLimit: {
+    name: 'local_ratelimit',
+    typed_config: {
+      '@type': `${TYPES}/envoy.extensions.filters.http.local_ratelimit.v3.LocalRateLimit`,
+      stat_prefix: 'bench',
+      token_bucket: { max_tokens: 1_000_000_000, fill_interval: '1s' },
+      filter_enabled: ALWAYS,
+      filter_enforced: ALWAYS,
+    },
+  },
+  gzip: {
+    name: 'compressor',
+    typed_config: {
+      '@type': `${TYPES}/envoy.extensions.filters.http.compressor.v3.Compressor`,
+      compressor_library: {
+        name: 'gzip',
+        typed_config: { '@type': `${TYPES}/envoy.extensions.compression.gzip.compressor.v3.Gzip` },
+      },
     },
   },
 };

@@ -5,12 +5,13 @@ import { join } from 'node:path';
 import { descriptorLimit, spawnPinned } from '../../processes.js';
 import type { KeyPair } from '../certificates.js';
 import type { Environment } from '../environment.js';
+import { POLICY_PORTS } from '../workloads.js';
 import { haproxyScript } from './filters.js';
 import type { Peer, Ports } from './peer.js';
 
 export const haproxy: Peer = {
   name: 'haproxy',
-  supports: ({ protocol }) => !['traced', 'lua', 'rbac', 'jwt', 'extAuthz'].includes(protocol),
+  supports: ({ protocol }) => protocol !== 'traced' && !(POLICY_PORTS as readonly string[]).includes(protocol),
   start: (environment, ports) => {
     const { cores, directory } = environment;
     const configuration = join(directory, 'haproxy.cfg');

@@ -4,20 +4,28 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { spawnPinned } from '../../processes.js';
-import { CHECK_PATH, EXPORT_PATH, GRPC_MESSAGE, GRPC_PATH } from '../workloads.js';
+import { GRPC_MESSAGE, GRPC_PATH } from '../workloads.js';
 
 const MAX_STREAMS = '1000';
+
+const EMPTY = '\0\0\0\0\0';
+/** The messages of the answers: spans are accepted, requests allowed, and RateLimitResponse.overall_code is OK. */
+const ANSWERS: Readonly<Record<string, string>> = {
+  [GRPC_PATH]: GRPC_MESSAGE,
+  '/opentelemetry.proto.collector.trace.v1.TraceService/Export': EMPTY,
+  '/envoy.service.auth.v3.Authorization/Check': EMPTY,
+  '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit': '\0\0\0\0\x02\x08\x01',
+};
 
 /** Starts both. `ports`: of the plain one and of the one for gRPC, without TLS. */
 export function startHttp2Hosts(core: number, parent: string, ports: readonly [number, number]): ChildProcess[] {
   const directory = join(parent, 'http2-host');
   const types = join(parent, 'mime.types');
-  for (const path of [GRPC_PATH, EXPORT_PATH, CHECK_PATH])
+  for (const [path, message] of Object.entries(ANSWERS)) {
     mkdirSync(join(directory, dirname(path)), { recursive: true });
+    writeFileSync(join(directory, path), message);
+  }
   writeFileSync(join(directory, 'small'), 'x'.repeat(128));
-  writeFileSync(join(directory, GRPC_PATH), GRPC_MESSAGE);
-  // An empty message.
-  for (const path of [EXPORT_PATH, CHECK_PATH]) writeFileSync(join(directory, path), '\0'.repeat(5));
   writeFileSync(types, 'application/grpc grpc\n');
   const start = (port: number, ...more: string[]): ChildProcess => {
     const args = [

@@ -5,13 +5,14 @@ import { join } from 'node:path';
 import { spawnPinned } from '../../processes.js';
 import type { KeyPair } from '../certificates.js';
 import type { Environment } from '../environment.js';
+import { POLICY_PORTS } from '../workloads.js';
 import type { Peer, Ports } from './peer.js';
 
 /** Debian packages TCP proxying as a separate module (libnginx-mod-stream). */
 const STREAM_MODULE = '/usr/lib/nginx/modules/ngx_stream_module.so';
 const hasStream = existsSync(STREAM_MODULE);
 
-const LACKING = ['h2ToH2', 'script', 'traced', 'lua', 'rbac', 'jwt', 'extAuthz'];
+const LACKING: readonly string[] = ['h2ToH2', 'script', 'traced', ...POLICY_PORTS];
 
 export const nginx: Peer = {
   name: 'nginx',

@@ -6,35 +6,17 @@ import { freePort } from '../../../../test/e2e/harness/environment.js';
 import { end } from '../../processes.js';
 import type { Environment } from '../environment.js';
 import { timeToFirstAnswer } from '../start-up.js';
-import type { Workload } from '../workloads.js';
+import { POLICY_PORTS, type Workload } from '../workloads.js';
 
-/**
- * The ports of a proxy: HTTP and TCP, each without and with an access log; HTTPS, also without resumption with keys of two
- * kinds, and HTTPS to a host with TLS; HTTP/2
- * without and with TLS, to a host of HTTP/2, and of gRPC; HTTP with a filter in a script and with a built-in one,
- * with tracing, and with filters that only Baton and Envoy have.
- */
-export interface Ports {
-  http: number;
-  httpLogged: number;
-  tcp: number;
-  tcpLogged: number;
-  https: number;
-  httpsEcdsaOnce: number;
-  httpsRsaOnce: number;
-  reencrypted: number;
-  h2c: number;
-  h2: number;
-  h2ToH2: number;
-  grpc: number;
-  script: number;
-  mutation: number;
-  traced: number;
-  lua: number;
-  rbac: number;
-  jwt: number;
-  extAuthz: number;
-}
+/** The ports of a proxy: each of Workload.protocol, and those with an access log. */
+const PORTS = [
+  ...(['http', 'httpLogged', 'tcp', 'tcpLogged'] as const),
+  ...(['https', 'httpsEcdsaOnce', 'httpsRsaOnce', 'reencrypted'] as const),
+  ...(['h2c', 'h2', 'h2ToH2', 'grpc'] as const),
+  ...(['script', 'mutation', 'traced'] as const),
+  ...POLICY_PORTS,
+] as const;
+export type Ports = Record<(typeof PORTS)[number], number>;
 
 /** A started process and the access log that it writes. */
 export interface Started {
@@ -82,39 +64,11 @@ export async function startPeer(peer: Peer, environment: Environment): Promise<R
 }
 
 async function freePorts(): Promise<Ports> {
-  const plain = {
-    http: 0,
-    httpLogged: 0,
-    tcp: 0,
-    tcpLogged: 0,
-    script: 0,
-    mutation: 0,
-    traced: 0,
-    lua: 0,
-    rbac: 0,
-    jwt: 0,
-    extAuthz: 0,
-  };
-  const ports = {
-    ...plain,
-    https: 0,
-    httpsEcdsaOnce: 0,
-    httpsRsaOnce: 0,
-    reencrypted: 0,
-    h2c: 0,
-    h2: 0,
-    h2ToH2: 0,
-    grpc: 0,
-  };
   const taken = new Set<number>();
-  for (const name of Object.keys(ports)) {
-    let port = await freePort();
-    // The kernel may choose a port again that nothing listens on yet.
-    while (taken.has(port)) port = await freePort();
-    taken.add(port);
-    ports[name as keyof Ports] = port;
-  }
-  return ports;
+  // The kernel may choose a port again that nothing listens on yet.
+  while (taken.size < PORTS.length) taken.add(await freePort());
+  const ports = [...taken];
+  return Object.fromEntries(PORTS.map((name, index) => [name, ports[index]!])) as Ports;
 }
 
 /** Returns the port for a workload. */
