@@ -332,10 +332,10 @@ export class ActiveListener implements WorkerListener, ListenerHandler, Connecti
   /** Serves one end of a connection within this thread, and owns the descriptor. */
   acceptWithin(fd: number, origin: InternalOrigin): void {
     // As in Envoy, the overload manager regards only connections that come from outside.
-    if (!this.#mayAccept()) return this.#transport.closeGiven(fd);
+    if (!this.#mayAccept()) return this.#transport.within.closeGiven(fd);
     let id: number;
     try {
-      id = this.#transport.adoptGiven(fd, this.#limits);
+      id = this.#transport.within.adopt(fd, this.#limits);
     } catch (error) {
       // Usually descriptors are short: each connection of clients would bring a line.
       this.#releaseLimits();

@@ -59,8 +59,8 @@ async function connected(t: Test, bufferBytes?: number) {
   const { memory, transport } = opened;
   const [opener, accepted] = [new End(memory), new End(memory)];
   let acceptedId = -1;
-  const id = transport.connectWithin(LIMITS, bufferBytes, opener, (fd) => {
-    acceptedId = transport.adoptGiven(fd, LIMITS);
+  const id = transport.within.connect(LIMITS, bufferBytes, opener, (fd) => {
+    acceptedId = transport.within.adopt(fd, LIMITS);
     transport.setHandler(acceptedId, accepted);
     return true;
   });
@@ -139,7 +139,7 @@ t.test('a connect that nobody accepts fails, and leaves no descriptor', async (t
   const { memory, transport } = open(t);
   const before = openFiles();
   const opener = new End(memory);
-  const id = transport.connectWithin(LIMITS, undefined, opener, () => false);
+  const id = transport.within.connect(LIMITS, undefined, opener, () => false);
   await waitFor(() => opener.events.length > 0);
   t.equal(opener.events[0], `reset ${EINVAL} ${ConnectStep.Connect}`);
   transport.close(id, 0, 0);
@@ -151,7 +151,7 @@ t.test('an end that is closed before its turn gives the other one to nobody', as
   const before = openFiles();
   let isGiven = false;
   const opener = new End(memory);
-  const id = transport.connectWithin(LIMITS, undefined, opener, () => {
+  const id = transport.within.connect(LIMITS, undefined, opener, () => {
     isGiven = true;
     return false;
   });
@@ -164,8 +164,8 @@ t.test('an end that is closed before its turn gives the other one to nobody', as
 t.test('an exception of the accepting side ends neither the thread nor the turn', async (t) => {
   const { caught, memory, transport } = open(t);
   const opener = new End(memory);
-  transport.connectWithin(LIMITS, undefined, opener, (fd) => {
-    transport.closeGiven(fd);
+  transport.within.connect(LIMITS, undefined, opener, (fd) => {
+    transport.within.closeGiven(fd);
     throw new Error('refused');
   });
   await waitFor(() => opener.events.includes('end'));
@@ -176,7 +176,7 @@ t.test('a transport that is destroyed closes the ends that nobody has yet', asyn
   const memory = new Memory();
   const before = openFiles();
   const transport = new Transport(loadShim(), memory, new Clock(), LIMITS, 0, () => {});
-  for (let i = 0; i < 10; i++) transport.connectWithin(LIMITS, undefined, new End(memory), () => false);
+  for (let i = 0; i < 10; i++) transport.within.connect(LIMITS, undefined, new End(memory), () => false);
   transport.destroy();
   await waitFor(() => openFiles() <= before);
 });

@@ -1,12 +1,11 @@
-// The two ends of connections within a thread. The kernel delivers no reset between the sockets of a pair, also when bytes are dropped: the
-// transport passes it on, so that a stream that was cut off does not look complete.
+// Which connections of a thread are the two ends of one, and what each end still waits for. See InnerConnections.
 
 export class InnerPairs {
-  /** IDs of the opening ends whose other end nobody has yet, by its descriptor. */
+  /** IDs of the opening ends whose other end has no owner yet, by its descriptor. */
   readonly #openers = new Map<number, number>();
   /** The ID of the other end, in both directions. */
   readonly #others = new Map<number, number>();
-  /** Ends that are about to learn of a reset. */
+  /** Ends to which a reset will be delivered. */
   readonly #resetting = new Set<number>();
   /** Tokens of late handlers for closes that have bytes to send, by the ID of the end that receives them. */
   readonly #flushes = new Map<number, number>();
@@ -67,22 +66,22 @@ export class InnerPairs {
     return other;
   }
 
-  /** Called when an end must learn of a reset, as after reset(). */
+  /** Called when a reset must be delivered to an end, as after reset(). */
   resetting(id: number): void {
     this.#resetting.add(id);
   }
 
-  /** Returns whether the end has yet to learn of a reset: until then its stream must not end. */
+  /** Returns whether a reset will be delivered to the end: until then its stream must not end. */
   isResetting(id: number): boolean {
     return this.#resetting.has(id);
   }
 
-  /** Returns whether the end still has to learn of the reset. */
+  /** Returns whether the reset has not been delivered yet. It counts as delivered from then on. */
   takeReset(id: number): boolean {
     return this.#resetting.delete(id);
   }
 
-  /** Returns the descriptors that nobody has yet, and forgets everything. */
+  /** Returns the descriptors without an owner, and forgets everything. */
   clear(): number[] {
     const left = [...this.#openers.keys()];
     this.#openers.clear();

@@ -3,11 +3,10 @@
 // A batch is a turn: every handler runs to completion, all submissions are flushed, then received bytes and scratch become invalid. Work
 // outside a batch (timers, messages) is a turn too: its submissions are flushed in a microtask.
 
-import { encodeIp } from '../addresses/address.js';
 import type { BufferedBytes } from '../buffered-bytes.js';
 import type { Memory } from '../memory.js';
 import {
-  ConnectStep,
+  type ConnectStep,
   Control,
   EVENT_STRIDE,
   Event,
@@ -17,7 +16,6 @@ import {
   type NativeShim,
   type NativeTransport,
   Op,
-  type SocketOption,
   SUBMISSION_STRIDE,
   TlsStaple,
   type TlsState,
@@ -28,7 +26,7 @@ import { CloseNotifications, type LateHandler } from './close-notifications.js';
 import type { ConnectionHandler, ListenerHandler, Stall } from './connection-handler.js';
 import { ConnectionSerials } from './connection-serials.js';
 import { type DeferredAction, DeferredActions } from './deferred-actions.js';
-import { InnerPairs } from './inner-pairs.js';
+import { InnerConnections } from './inner-connections.js';
 import { TransportListeners } from './transport-listeners.js';
 
 export interface ConnectingOptions {
@@ -43,21 +41,6 @@ const MAX_SUBMISSIONS = 8192;
 
 /** X509_V_ERR_UNSPECIFIED. */
 const UNSPECIFIED_ERROR = 1;
-
-/** The error of a connect to an address that no listener has. */
-const EINVAL = 22;
-const ECONNRESET = 104;
-
-/** The state of a new connection for NativeTransport.adopt(). */
-const FRESH = { pending: new Uint8Array(), ended: false, finAsked: false, paused: false, frozen: false };
-const NO_OPTIONS: ConnectingOptions = { sourceAddress: undefined, keepalive: undefined };
-/** No socket is ever bound to port 0. */
-const NOWHERE = encodeIp('127.0.0.1', 0);
-
-/** SO_SNDBUF of socket(7), which limits the bytes that the peer of a Unix socket has not read. */
-function sendBuffer(bytes: number): SocketOption {
-  return { level: 1, name: 7, value: new Uint8Array(Int32Array.of(bytes).buffer) };
-}
 
 const FAULT = 'a connection was ended after an internal error';
 
@@ -106,9 +89,8 @@ export class Transport {
   readonly #ends: number[] = [];
   #areEndsKnown = false;
   #flushScheduled = false;
-  readonly #pairs = new InnerPairs();
-  /** The token of the last requestLate() for an end of a pair, which is closed next; 0: none. */
-  #lateToken = 0;
+  /** Connections whose other end is in this thread. */
+  readonly within: InnerConnections;
 
   /**
    * `reserve`: descriptors that connections may not use (see TransportOptions). `reportFault` is called with every exception of a handler,
@@ -139,6 +121,13 @@ export class Transport {
       receiveLimit: limits.receiveLimit,
       reserve,
       onVerdict: (id, ...chain) => this.#judge(id, ...chain),
+    });
+    this.within = new InnerConnections(shim, this.#native, this, {
+      handlerOf: (id) => this.#connections[id & ID_SLOT_MASK],
+      setHandler: (id, handler) => this.setHandler(id, handler),
+      flush: () => this.#flush(),
+      requestLate: (id, token) => this.#submit(Op.NotifyLate, id, token, 0),
+      notifyLate: (token, isSent) => this.#closeNotifications.notifyLate(token, isSent),
     });
   }
 
@@ -182,69 +171,6 @@ export class Transport {
     return id;
   }
 
-  /**
-   * Opens a connection within this thread. In a later turn it passes the descriptor of the other end to `give`, which owns it from then on
-   * unless it returns false: the connect has failed then. `bufferBytes`: that may be on the way in each direction; undefined: the kernel's
-   * default. Returns the ID of the own end, whose `handler` learns the outcome as that of connect().
-   */
-  connectWithin(
-    limits: BufferLimits,
-    bufferBytes: number | undefined,
-    handler: ConnectionHandler,
-    give: (fd: number) => boolean,
-  ): number {
-    let ends: readonly number[] = [];
-    let id: number;
-    try {
-      ends = this.#shim.streamPair();
-      if (bufferBytes !== undefined) for (const fd of ends) this.#shim.setSocketOption(fd, sendBuffer(bufferBytes));
-      id = this.#native.adopt(ends[0]!, { ...limits, ...FRESH });
-    } catch {
-      for (const fd of ends) this.#shim.closeDescriptor(fd);
-      // Descriptors are short: this connect fails too, and reports it.
-      return this.connect(NOWHERE, NO_OPTIONS, limits, handler);
-    }
-    const other = ends[1]!;
-    this.#connections[id & ID_SLOT_MASK] = handler;
-    this.#pairs.open(id, other);
-    this.defer(id, () => this.#give(id, other, handler, give));
-    return id;
-  }
-
-  #give(id: number, fd: number, handler: ConnectionHandler, give: (fd: number) => boolean): void {
-    const isOpen = () => this.#connections[id & ID_SLOT_MASK] === handler;
-    // An exception of `give` is not one of this connection.
-    let isTaken = false;
-    try {
-      isTaken = isOpen() && give(fd);
-    } catch (error) {
-      this.#reportFault(error, FAULT);
-      isTaken = true;
-    }
-    this.#pairs.given(fd);
-    if (!isTaken) this.#shim.closeDescriptor(fd);
-    if (!isOpen()) return;
-    if (isTaken) handler.onConnected();
-    else handler.onReset(EINVAL, ConnectStep.Connect);
-  }
-
-  /** Takes over one end of a connection of connectWithin(). Returns its ID. If it throws, the descriptor is closed. */
-  adoptGiven(fd: number, limits: BufferLimits): number {
-    try {
-      const id = this.#native.adopt(fd, { ...limits, ...FRESH });
-      this.#pairs.accepted(fd, id);
-      return id;
-    } catch (error) {
-      this.#shim.closeDescriptor(fd);
-      throw error;
-    }
-  }
-
-  /** Closes the descriptor that connectWithin() has given: the own end sees a connection that ends at once. */
-  closeGiven(fd: number): void {
-    this.#shim.closeDescriptor(fd);
-  }
-
   /** Takes over a connected socket. Returns the connection's ID. */
   adopt(fd: number, handler: ConnectionHandler): number {
     const id = this.#native.adopt(fd);
@@ -273,7 +199,7 @@ export class Transport {
    */
   freeze(id: number): boolean {
     // Resets could not be passed on to an end in another process, and its ID here may become that of another connection.
-    if (this.#pairs.other(id) !== undefined) return false;
+    if (this.within.hasOther(id)) return false;
     // Earlier submissions are part of the state that the other transport takes over.
     this.#flush();
     return this.#native.freeze(id);
@@ -376,7 +302,7 @@ export class Transport {
    */
   close(id: number, flushMs: number, lingerMs: number, gone?: () => void): void {
     this.#connections[id & ID_SLOT_MASK] = undefined;
-    if (!this.#pairs.isEmpty) this.#closePair(id, flushMs, gone !== undefined);
+    if (!this.within.isEmpty) this.within.closing(id, flushMs, gone !== undefined);
     if (gone !== undefined) this.#submit(Op.NotifyGone, id, this.#closeNotifications.addGone(gone), 0);
     this.#submit(Op.Close, id, flushMs, lingerMs);
   }
@@ -392,61 +318,15 @@ export class Transport {
 
   /** Requests a notification if the close that follows is cut short. */
   requestLate(id: number, token: number): void {
-    if (this.#pairs.other(id) !== undefined) this.#lateToken = token;
+    if (!this.within.isEmpty) this.within.lateRequested(id, token);
     this.#submit(Op.NotifyLate, id, token, 0);
   }
 
   /** Aborts with RST. The ID is invalid at once. */
   reset(id: number): void {
     this.#connections[id & ID_SLOT_MASK] = undefined;
-    if (!this.#pairs.isEmpty) this.#resetOther(id);
+    if (!this.within.isEmpty) this.within.wasReset(id);
     this.#submit(Op.Reset, id, 0, 0);
-  }
-
-  /** Prepares the close of an end of a pair: the other end gets a reset if bytes are dropped, now or when the flush takes too long. */
-  #closePair(id: number, flushMs: number, notifiesGone: boolean): void {
-    this.#endFlush(id);
-    const other = this.#pairs.other(id);
-    const callerToken = this.#lateToken;
-    this.#lateToken = 0;
-    if (other === undefined) return this.#pairs.closed(id);
-    this.#flush();
-    const isUnsent = this.#native.pendingBytes(id) > 0;
-    if (isUnsent && flushMs === 0) return this.#resetOther(id);
-    this.#pairs.closed(id);
-    // A close has one notification.
-    if (!isUnsent || notifiesGone) return;
-    const token = this.addLateHandler((isSent) => {
-      this.#closeNotifications.notifyLate(callerToken, isSent);
-      if (isSent || this.#pairs.takeFlush(other) === undefined) return;
-      this.removeLateHandler(token);
-      this.#pairs.resetting(other);
-      this.#deliverReset(other);
-    });
-    this.#pairs.flushing(other, token);
-    this.#submit(Op.NotifyLate, id, token, 0);
-  }
-
-  /** Called when an end is closed: it no longer receives the rest of the other one. */
-  #endFlush(id: number): void {
-    const token = this.#pairs.takeFlush(id);
-    if (token !== undefined) this.removeLateHandler(token);
-  }
-
-  /** Passes a reset on to the other end, if it is in this thread. */
-  #resetOther(id: number): void {
-    this.#endFlush(id);
-    const other = this.#pairs.reset(id);
-    if (other !== undefined) this.#deliverReset(other);
-  }
-
-  #deliverReset(other: number): void {
-    // For its kernel socket the connection ends in order, which must not come first.
-    this.pause(other);
-    this.defer(other, () => {
-      if (!this.#pairs.takeReset(other)) return;
-      this.#connections[other & ID_SLOT_MASK]?.onReset(ECONNRESET, ConnectStep.Later);
-    });
   }
 
   /** Half-closes after pending bytes. */
@@ -549,7 +429,7 @@ export class Transport {
   destroy(): void {
     this.#native.flush();
     this.#native.close();
-    for (const fd of this.#pairs.clear()) this.#shim.closeDescriptor(fd);
+    this.within.clear();
     this.#deferred.clear();
     this.#closeNotifications.clear();
     this.#connections.length = 0;
@@ -668,11 +548,11 @@ export class Transport {
           handler.onData(events[at + 2]!, events[at + 3]!);
           break;
         case Event.End:
-          if (!this.#pairs.isResetting(id)) handler.onEnd();
+          if (!this.within.isResetting(id)) handler.onEnd();
           break;
         case Event.Reset:
           // While the other end is open, this is a failure of this one, of which the kernel does not notify that one.
-          if (!this.#pairs.isEmpty) this.#resetOther(id);
+          if (!this.within.isEmpty) this.within.wasReset(id);
           handler.onReset(events[at + 3]!, events[at + 2]! as ConnectStep);
           break;
         case Event.Connected:

@@ -246,7 +246,7 @@ export abstract class HostConnection implements ConnectionHandler {
     const { address } = host;
     const { internal, transport } = thread;
     this.#localText = INTERNAL_CLIENT;
-    return transport.connectWithin(
+    return transport.within.connect(
       bufferLimits,
       internal?.bufferBytes,
       this,
