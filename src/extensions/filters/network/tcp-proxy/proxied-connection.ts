@@ -6,9 +6,7 @@
 import type { AccessLogger } from '../../../../access-log/access-logger.js';
 import { ResponseFlag } from '../../../../access-log/stream/response-flags.js';
 import { CloseType, StreamInfo } from '../../../../access-log/stream/stream-info.js';
-import { Word64, xxh64Text } from '../../../../common/xxh64.js';
-import { LB_NAMESPACE, MetadataMatch } from '../../../../http/routing/actions/metadata-match.js';
-import { ipOfAddress, isInternalText } from '../../../../io/addresses/address.js';
+import { isInternalText } from '../../../../io/addresses/address.js';
 import type { BufferedBytes } from '../../../../io/buffered-bytes.js';
 import { HeldBytes } from '../../../../io/held-bytes.js';
 import { Timer } from '../../../../io/time/timing-wheel.js';
@@ -16,7 +14,7 @@ import type { Stall } from '../../../../io/transport/connection-handler.js';
 import type { DownstreamConnection, DownstreamHandler } from '../../../../listener/downstream-connection.js';
 import type { PreparedHandOver } from '../../../../listener/hand-over.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
-import { TcpOnDemandStats, TcpStats } from '../../../../stats/layouts/tcp.js';
+import { TcpStats } from '../../../../stats/layouts/tcp.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
 import {
   type ConnectOptions,
@@ -26,13 +24,10 @@ import {
 import { EndedBy } from '../../../../upstream/connections/host-connection.js';
 import { UpstreamSocket } from '../../../../upstream/connections/upstream-socket.js';
 import type { Host } from '../../../../upstream/hosts/host.js';
-import type { ClusterOutcome, ClusterWaiter } from '../../../../upstream/missing-clusters.js';
-import { HostWait } from '../../../../upstream/requested-hosts/host-wait.js';
-import type { HostWaiter } from '../../../../upstream/requested-hosts/requested-hosts.js';
-import { backoffDelayMs } from './connect-backoff.js';
+import { HostSearch, type HostSeeker, NoStart } from './host-search.js';
 import type { HostStream } from './host-stream.js';
 import { HttpTunnel, type TunnelEvents } from './http-tunnel.js';
-import type { ClusterChoice, ProxyContext } from './proxy-context.js';
+import type { ProxyContext } from './proxy-context.js';
 import { logConnection, PeriodicLog } from './proxy-logs.js';
 import type { TakenOverPairFacts } from './taken-over-pair.js';
 
@@ -41,16 +36,14 @@ const DRAIN_LINGER_MS = 5000;
 /** Maximum flush time of the transport. */
 const MAX_FLUSH_MS = 2 ** 31 - 1;
 
-export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostWaiter, ClusterWaiter {
+export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostSeeker {
   readonly proxy: ProxyContext;
   readonly downstream: DownstreamConnection;
   readonly info = new StreamInfo();
   readonly activeRequests = 0;
   readonly #timer: Timer<ProxiedConnection>;
   #upstream: HostStream | undefined;
-  #cluster: Cluster | undefined;
-  /** What the metadata of the host must have, if the cluster has subsets. */
-  #match: MetadataMatch | undefined;
+  readonly #search = new HostSearch(this);
   #attempts = 0;
   #activeMs: number;
   /** The host has been connected: bytes of the client go to it. */
@@ -59,13 +52,7 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
   #early: HeldBytes | undefined;
   #clientEnded = false;
   #serverEnded = false;
-  /** Created when the connection waits until its cluster has the host that it names. */
-  #hostWait: HostWait | undefined;
-  /** Created when a connect is delayed after a failed one. */
-  #backoff: Timer<ProxiedConnection> | undefined;
   #periodicLog: PeriodicLog | undefined;
-  /** The cluster that it waits for; '': none. */
-  #awaitedCluster = '';
   #isOver = false;
   /** Both sockets are frozen and offered to another process. */
   #isFrozen = false;
@@ -91,68 +78,20 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
     this.downstream.pause();
     const { options, stats, thread } = this.proxy;
     stats.increment(TcpStats.at.downstream_cx_total);
-    const { intervalMs, periodic, start } = options.logs;
+    const { start } = options.logs;
     if (start.length > 0) this.#record('TcpConnectionStart', start);
-    if (periodic.length > 0)
-      this.#periodicLog = new PeriodicLog(thread.wheel, intervalMs, () => this.#record('TcpPeriodic', periodic));
+    this.#beginPeriodicLog();
     if (this.proxy.shortestTimeoutMs > 0) thread.wheel.schedule(this.#timer, this.proxy.shortestTimeoutMs);
-    const { clusterName } = this.downstream;
-    if (clusterName === '') return this.#useChoice(options.pickCluster());
-    this.#match = options.match;
-    this.#useClusterOr(options.selectedCluster(clusterName), clusterName);
+    this.#search.begin();
   }
 
-  #useChoice({ match, reference }: ClusterChoice): void {
-    this.#match = match;
-    this.#useClusterOr(reference.current, reference.name);
-  }
-
-  #useClusterOr(cluster: Cluster | undefined, name: string): void {
-    if (cluster === undefined) this.#requestCluster(name);
-    else this.#useCluster(cluster);
-  }
-
-  /** Requests a cluster that does not exist, or fails. */
-  #requestCluster(name: string): void {
-    const { onDemand } = this.proxy.options;
-    if (onDemand === undefined || name === '') return this.#failWithoutCluster();
-    onDemand.stats.increment(TcpOnDemandStats.at.on_demand_cluster_attempt);
-    this.#awaitedCluster = name;
-    onDemand.clusters.request(onDemand.from, name, this);
-  }
-
-  clusterSettled(outcome: ClusterOutcome): void {
-    const name = this.#awaitedCluster;
-    this.#awaitedCluster = '';
-    const { at } = TcpOnDemandStats;
-    this.proxy.options.onDemand!.stats.increment(
-      outcome === 'available'
-        ? at.on_demand_cluster_success
-        : outcome === 'missing'
-          ? at.on_demand_cluster_missing
-          : at.on_demand_cluster_timeout,
-    );
-    try {
-      const cluster = outcome === 'available' ? this.proxy.options.selectedCluster(name) : undefined;
-      if (cluster === undefined) this.#failWithoutCluster();
-      else this.#useCluster(cluster);
-    } catch (error) {
-      this.onFault();
-      throw error;
-    }
-  }
-
-  #failWithoutCluster(): void {
-    this.proxy.stats.increment(TcpStats.at.downstream_cx_no_route);
-    this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found', NoStart.Route);
-  }
-
-  #useCluster(cluster: Cluster): void {
-    this.#cluster = cluster;
+  /** Called when the cluster is known, before its host is searched for. Returns false if the connection has ended. */
+  clusterFound(cluster: Cluster): boolean {
     this.info.upstreamCluster = cluster.spec;
     this.info.requestedHost = this.downstream.requestedHost;
-    if (this.downstream.chain.overload?.tcpProxyConnect?.sheds()) return this.#shed();
-    this.#connect();
+    if (this.downstream.chain.overload?.tcpProxyConnect?.sheds() !== true) return true;
+    this.#shed();
+    return false;
   }
 
   /** Takes over a connection from another process. `id` is the socket to the host. */
@@ -170,18 +109,21 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
     this.#activeMs = takenOver.activeMs;
     this.#clientEnded = takenOver.clientEnded;
     this.#serverEnded = takenOver.serverEnded;
-    this.#cluster = cluster;
+    this.#search.cluster = cluster;
     this.#isOpen = true;
     const upstream = UpstreamSocket.takeOver(this, cluster, host, { id, startMs: takenOver.upstreamStartMs });
     this.#upstream = upstream;
     info.upstreamConnectionId = upstream.serial;
     info.upstreamRemoteAddress = upstream.proxyText || takenOver.host;
-    const { intervalMs, periodic } = this.proxy.options.logs;
-    if (periodic.length > 0)
-      this.#periodicLog = new PeriodicLog(this.proxy.thread.wheel, intervalMs, () =>
-        this.#record('TcpPeriodic', periodic),
-      );
+    this.#beginPeriodicLog();
     this.#resumeTimeouts();
+  }
+
+  #beginPeriodicLog(): void {
+    const { options, thread } = this.proxy;
+    const { intervalMs, periodic } = options.logs;
+    if (periodic.length === 0) return;
+    this.#periodicLog = new PeriodicLog(thread.wheel, intervalMs, () => this.#record('TcpPeriodic', periodic));
   }
 
   /** Possible whenever both sides are connected. */
@@ -367,10 +309,10 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
     this.#upstream = undefined;
     this.info.poolReadyMs = this.proxy.thread.clock.monotonicMs;
     this.info.upstreamTransportFailureReason = detail;
-    if (this.#attempts < this.proxy.options.maxConnectAttempts) return this.#retryLater();
-    this.#cluster!.stats.increment(ClusterStats.at.upstream_cx_connect_attempts_exceeded);
+    if (this.#attempts < this.proxy.options.maxConnectAttempts) return this.#search.retry(this.#attempts);
+    this.#search.cluster!.stats.increment(ClusterStats.at.upstream_cx_connect_attempts_exceeded);
     // Also with a single attempt, as in Envoy.
-    this.#fail(ResponseFlag.UpstreamConnectionFailure | ResponseFlag.ConnectAttemptsExceeded, '', NoStart.Connect);
+    this.fail(ResponseFlag.UpstreamConnectionFailure | ResponseFlag.ConnectAttemptsExceeded, '', NoStart.Connect);
   }
 
   upstreamData(offset: number, length: number): void {
@@ -437,7 +379,7 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
   #facts(): TakenOverPairFacts {
     const { info } = this;
     return {
-      cluster: this.#cluster!.name,
+      cluster: this.#search.cluster!.name,
       host: info.upstreamHost,
       upstreamLocal: info.upstreamLocalAddress,
       upstreamStartMs: this.#upstream!.startMs,
@@ -473,23 +415,13 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
     this.downstream.release();
   }
 
-  #connect(): void {
-    const hash = this.#hash();
-    const cluster = this.#cluster!.clusterOfHost(hash);
-    const host: ClusterHost | undefined =
-      cluster.requestedHosts === undefined
-        ? cluster.pickHost(hash, 0, cluster.hasSubsets ? this.#currentMatch() : undefined)
-        : this.#namedHost(cluster);
-    if (host === undefined) {
-      if (this.#hostWait?.isWaiting === true) return;
-      const details = this.#hostWait?.refusalOf(cluster) ?? 'no_healthy_upstream';
-      return this.#fail(ResponseFlag.NoHealthyUpstream, details, NoStart.Host);
-    }
-    if (this.proxy.options.tunnel === undefined && UpstreamSocket.sheds(cluster)) {
-      this.#cluster!.stats.increment(ClusterStats.at.upstream_cx_connect_attempts_exceeded);
-      return this.#fail(ResponseFlag.ConnectAttemptsExceeded, '', NoStart.Connect);
-    }
+  /** Called for each attempt. `cluster`: the host's, of an aggregate. */
+  hostFound(cluster: Cluster, host: ClusterHost): void {
     if (this.proxy.options.tunnel !== undefined) return this.#openTunnel(cluster, host);
+    if (UpstreamSocket.sheds(cluster)) {
+      this.#search.cluster!.stats.increment(ClusterStats.at.upstream_cx_connect_attempts_exceeded);
+      return this.fail(ResponseFlag.ConnectAttemptsExceeded, '', NoStart.Connect);
+    }
     const upstream = UpstreamSocket.connect(this, cluster, host, this.#connectOptions(cluster));
     if (upstream === undefined) return this.tunnelRefused();
     this.#begin(upstream, host);
@@ -510,7 +442,7 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
     const request = this.proxy.options.tunnel!;
     const hostname = request.hostname(this.info);
     if (hostname === undefined)
-      return this.#fail(ResponseFlag.UpstreamConnectionFailure, 'invalid_tunnel_hostname', NoStart.Connect);
+      return this.fail(ResponseFlag.UpstreamConnectionFailure, 'invalid_tunnel_hostname', NoStart.Connect);
     const tunnel = new HttpTunnel(this, cluster, host, request, hostname, this.info);
     this.#begin(tunnel, host);
     tunnel.start(this.#connectOptions(cluster));
@@ -519,68 +451,11 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
   /** Called when a circuit breaker of the cluster is open. */
   tunnelRefused(): void {
     this.#upstream = undefined;
-    this.#fail(ResponseFlag.UpstreamOverflow, 'upstream_cx_overflow', NoStart.Limit);
+    this.fail(ResponseFlag.UpstreamOverflow, 'upstream_cx_overflow', NoStart.Limit);
   }
 
-  /** Merges dynamic metadata of the connection into the configured fields. */
-  #currentMatch(): MetadataMatch | undefined {
-    const fields = this.info.dynamicMetadata?.get(LB_NAMESPACE);
-    if (fields === undefined) return this.#match;
-    return this.#match === undefined ? MetadataMatch.from(fields) : this.#match.merge(fields);
-  }
-
-  /** Returns the host that the connection names. Begins to wait for it if it must be requested first: see #hostWait. */
-  #namedHost(cluster: Cluster): ClusterHost | undefined {
-    const named = cluster.namedHost(undefined, this.info);
-    if (typeof named !== 'string') return named;
-    this.#hostWait ??= new HostWait(this);
-    return this.#hostWait.begin(cluster, named) ? undefined : cluster.countNoHost();
-  }
-
-  hostSettled(details = 'no_healthy_upstream'): void {
-    try {
-      this.#hostWait!.settle(details, () => this.#retryConnect());
-    } catch (error) {
-      this.onFault();
-      throw error;
-    }
-  }
-
-  /** Returns the hash of the client's address; undefined: any host may be picked. */
-  #hash(): Word64 | undefined {
-    if (!this.proxy.options.hashesSourceIp || (!this.#cluster!.picksByHash && !this.#cluster!.isAggregate))
-      return undefined;
-    const ip = ipOfAddress(this.info.downstreamRemoteAddress);
-    if (ip === '') return undefined;
-    xxh64Text(ip, hash);
-    return hash;
-  }
-
-  /** Begins another attempt, after the delay of backoff_options. */
-  #retryLater(): void {
-    const { backoff } = this.proxy.options;
-    if (backoff === undefined) return this.#retryConnect();
-    const { random, wheel } = this.proxy.thread;
-    this.#backoff ??= new Timer<ProxiedConnection>(this, onBackoff);
-    wheel.schedule(this.#backoff, backoffDelayMs(backoff, this.#attempts, random.fraction()));
-  }
-
-  /** Called when the delay before another attempt is over. */
-  backoffEnded(): void {
-    this.#retryConnect();
-  }
-
-  /** Begins another attempt, or one after waiting for a host. The cluster may have been replaced, with other hosts, or removed. */
-  #retryConnect(): void {
-    const { options } = this.proxy;
-    const { name } = this.#cluster!;
-    const cluster = this.downstream.clusterName === '' ? options.findCluster(name) : options.selectedCluster(name);
-    if (cluster === undefined) return this.#fail(ResponseFlag.NoClusterFound, 'cluster_not_found', NoStart.Route);
-    this.#cluster = cluster;
-    this.#connect();
-  }
-
-  #fail(flags: number, details: string, reason: NoStart): void {
+  /** Ends a connection without a host. */
+  fail(flags: number, details: string, reason: NoStart): void {
     this.info.responseFlags |= flags;
     // Envoy's spelling.
     this.info.downstreamLocalCloseReason = `tcp_initializion_failure:${reason}`;
@@ -623,12 +498,9 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
     const { options, stats, thread } = this.proxy;
     const { withheldBytes } = this.downstream;
     thread.wheel.cancel(this.#timer);
-    if (this.#backoff !== undefined) thread.wheel.cancel(this.#backoff);
     this.#periodicLog?.stop();
     this.#early?.clear();
-    this.#hostWait?.stop();
-    if (this.#awaitedCluster !== '') options.onDemand!.clusters.cancel(this.#awaitedCluster, this);
-    this.#awaitedCluster = '';
+    this.#search.stop();
     this.info.bytesReceived += withheldBytes;
     stats.addBytes(TcpStats.at.downstream_cx_rx_bytes_total, withheldBytes);
     this.info.connectionTerminationDetails ||= this.downstream.terminationDetails;
@@ -642,29 +514,9 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostW
   }
 }
 
-/** Why a connection has no host, as Envoy numbers the reasons. */
-const enum NoStart {
-  Connect = 0,
-  Host = 1,
-  Limit = 2,
-  Route = 3,
-}
-
-/** Reused for each new connection. */
-const hash = new Word64();
-
 function onTimer(connection: ProxiedConnection): void {
   try {
     connection.checkTimeouts();
-  } catch (error) {
-    connection.onFault();
-    throw error;
-  }
-}
-
-function onBackoff(connection: ProxiedConnection): void {
-  try {
-    connection.backoffEnded();
   } catch (error) {
     connection.onFault();
     throw error;
