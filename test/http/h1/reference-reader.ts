@@ -40,7 +40,7 @@ class Incomplete extends Error {}
 
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-const REQUEST_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([^\x00-\x20\x7f-\xff#]+) HTTP\/1\.([01])$/;
+const REQUEST_LINE = /^([!#$%&'*+\-.^_`|~0-9A-Za-z]+) ([^\x00-\x20\x7f-\xff]+) HTTP\/1\.([01])$/;
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9][0-9]{2})(?: [\t\x20-\x7e\x80-\xff]*)?$/;
 const AUTHORITY = /^(?:\[[0-9A-Za-z:._~%-]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]+)(?::[0-9]*)?$/;
 const URL_AUTHORITY = /^(?:\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z\-.]+)(?::0*([0-9]{1,5}))?$/;
@@ -96,6 +96,8 @@ function readRequest(text: string, from: number, limits: ReadLimits): Read {
   const minor = Number(version);
   const { lines, end } = readFields(text, lineEnd + 2, limits);
   if (end - from > limits.maxHeadBytes) throw new Invalid('a header section that is too long');
+  // The target is invalid, but the request is logged with its fields: an incomplete one is only incomplete.
+  if (target.includes('#')) throw new Invalid('a fragment');
   const hosts = valuesOf(lines, 'host');
   if (hosts.length > 1 || (hosts.length === 0 && minor === 1)) throw new Invalid('hosts');
   if (hosts.some((host) => host !== '' && !AUTHORITY.test(host))) throw new Invalid('host');
