@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { request } from 'node:http';
 
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import t, { type Test } from 'tap';
 import { AdminServer } from '../../src/admin/http/admin-server.js';
@@ -165,6 +166,31 @@ t.test('a Unix socket that was taken over keeps its file for the next process', 
   await parent.close();
   await started(t, { address, fd: duplicate });
   t.equal(await readyOf(address.path), 'LIVE\n');
+});
+
+t.test('a client that has just connected to a replaced process can send its request', async (t) => {
+  const { server, port } = await startAdmin(t);
+  const [fresh, used] = [await connectRaw(t, port), await connectRaw(t, port)];
+  used.write('GET /ready HTTP/1.1\r\nHost: a\r\n\r\n');
+  await used.readUntil('LIVE');
+  const stopped = server.stopListening();
+  for (let turns = 0; turns < 10; turns++) await setImmediate();
+  fresh.write('GET /ready HTTP/1.1\r\nHost: a\r\n\r\n');
+  const { text } = await fresh.readToEnd();
+  t.match(text, /^HTTP\/1\.1 200 OK\r\n/);
+  t.match(text, '\r\nconnection: close\r\n');
+  t.match(text, 'LIVE\n');
+  await stopped;
+  await used.readToEnd();
+});
+
+t.test('a client that sends no request does not keep a replaced process', async (t) => {
+  const { server, port } = await startAdmin(t);
+  const [silent, used] = [await connectRaw(t, port), await connectRaw(t, port)];
+  used.write('GET /ready HTTP/1.1\r\nHost: a\r\n\r\n');
+  await used.readUntil('LIVE');
+  await server.stopListening();
+  t.equal((await silent.readToEnd()).text, '');
 });
 
 t.test('closing completes an answer in flight and ends idle connections', async (t) => {

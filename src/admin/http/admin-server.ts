@@ -71,6 +71,8 @@ const REQUEST_TIMEOUT_MS = 60_000;
 const KEEP_ALIVE_MS = 75_000;
 const STALL_TIMEOUT_MS = 60_000;
 const CLOSE_GRACE_MS = 1000;
+/** A client that has connected sends its request at once, unless its machine is busy. */
+const FIRST_REQUEST_MS = 250;
 /** The default of --admin-max-connections. */
 const MAX_CONNECTIONS = 128;
 /** Limit of all buffered request bodies together. */
@@ -167,8 +169,8 @@ export class AdminServer {
   }
 
   /**
-   * Stops accepting, because another process accepts now, and closes connections without requests. Resolves when all answers
-   * are complete, or after `graceMs`; remaining answers continue.
+   * Stops accepting, because another process accepts now, and closes connections without requests. Those that were accepted just before
+   * have a moment for their first one. Resolves when all answers are complete, or after `graceMs`; remaining answers continue.
    */
   async stopListening(graceMs = CLOSE_GRACE_MS): Promise<void> {
     this.#isReplaced = true;
@@ -178,6 +180,7 @@ export class AdminServer {
     this.#protocols.closeWhenIdle();
     // Requests that the kernel has received by now are answered: the loop reads them before its second turn ends.
     for (let turns = 0; turns < 2; turns++) await setImmediate();
+    await this.#connections.awaitFirstRequests(FIRST_REQUEST_MS);
     if (!this.#isReplaced) return;
     this.#connections.closeWhenIdle();
     if (this.isAnswering) await atMostMs(new Promise<void>((resolve) => (this.#allAnswered = resolve)), graceMs);

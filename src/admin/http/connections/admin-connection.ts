@@ -48,6 +48,8 @@ export class AdminConnection implements FaultDomain {
   #readBytes = -1;
   #endsWhenIdle = false;
   #isEnding = false;
+  /** Its client has sent no request yet. */
+  isFresh = true;
 
   constructor(socket: Socket, events: ConnectionEvents) {
     const peer = peerOf(socket);
@@ -69,6 +71,7 @@ export class AdminConnection implements FaultDomain {
   /** Adds an unanswered request. Returns false, with the connection ended, if there are too many. */
   enqueue(request: AdminIncoming, response: AdminOutgoing): boolean {
     if (this.#isEnding) return false;
+    this.isFresh = false;
     const bytes = headBytes(request);
     if (this.#unanswered.size >= MAX_UNANSWERED || this.#unansweredBytes + bytes > MAX_UNANSWERED_BYTES) {
       this.end();

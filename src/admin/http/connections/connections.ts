@@ -6,6 +6,7 @@
 // answers is evicted.
 
 import type { Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { forEachGuarded, outsideDomains } from '../../../log/internal-errors.js';
 import { AdminConnection, type ConnectionEvents } from './admin-connection.js';
 
@@ -27,6 +28,7 @@ const MAX_CHECK_INTERVAL_MS = 1000;
 const CHECKS_PER_TIMEOUT = 10;
 /** Number of checks after which a client that reads nothing is stalled. */
 const STALLED_CHECKS = 5;
+const FIRST_REQUEST_POLL_MS = 5;
 
 export class Connections implements ConnectionEvents {
   readonly #options: ConnectionsOptions;
@@ -81,6 +83,17 @@ export class Connections implements ConnectionEvents {
     }
     this.#remove(connection);
     connection.closed();
+  }
+
+  /** Resolves when each open connection has had a request, at the latest after `ms`. */
+  async awaitFirstRequests(ms: number): Promise<void> {
+    const deadline = performance.now() + ms;
+    while (this.#hasFresh && performance.now() < deadline) await setTimeout(FIRST_REQUEST_POLL_MS);
+  }
+
+  get #hasFresh(): boolean {
+    for (const { isFresh } of this.#open.values()) if (isFresh) return true;
+    return false;
   }
 
   /** Ends connections as soon as they have no unanswered request. */
