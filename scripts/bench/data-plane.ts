@@ -41,8 +41,9 @@ import { ListenerStats, ListenerWorkerStats } from '../../src/stats/layouts/list
 import { StatsStore } from '../../src/stats/store.js';
 import { type ScopeRef, ThreadStats } from '../../src/stats/thread-stats.js';
 import { DEFAULT_ASSIGNMENT_POLICY } from '../../src/upstream/assignment-policy.js';
-import { clusterSpec, discoverySpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
+import { clusterSpec } from '../../src/upstream/cluster-config.js';
 import { ClusterManager } from '../../src/upstream/cluster-manager.js';
+import { discoverySpec, staticEndpoint } from '../../src/upstream/discovery-config.js';
 import { HostDirectory } from '../../src/upstream/hosts/host-directory.js';
 import { SharedWords, SharedWordsOwner } from '../../src/upstream/shared-words.js';
 import { OwnTokenBucket } from '../../src/upstream/token-bucket.js';

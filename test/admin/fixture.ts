@@ -28,7 +28,8 @@ import { LayeredRuntime } from '../../src/runtime/layered-runtime.js';
 import { HostStats } from '../../src/stats/layouts/cluster.js';
 import { RuntimeStats } from '../../src/stats/layouts/runtime.js';
 import { StatsStore } from '../../src/stats/store.js';
-import { clusterSpec, discoverySpec, staticEndpoint } from '../../src/upstream/cluster-config.js';
+import { clusterSpec } from '../../src/upstream/cluster-config.js';
+import { discoverySpec, staticEndpoint } from '../../src/upstream/discovery-config.js';
 import { HostDirectory, type KnownHost } from '../../src/upstream/hosts/host-directory.js';
 
 export const LOOPBACK = parseAddress('127.0.0.1:0')!;

@@ -3,7 +3,8 @@ import type { Cluster } from '../../src/config/generated/api.js';
 import { EXTENSIONS } from '../../src/extensions/index.js';
 import { ExtensionRegistry } from '../../src/extensions/registry.js';
 import { addressText } from '../../src/io/addresses/address.js';
-import { discoverySpec, clusterSpec as specOf, staticEndpoint } from '../../src/upstream/cluster-config.js';
+import { clusterSpec as specOf } from '../../src/upstream/cluster-config.js';
+import { discoverySpec, staticEndpoint } from '../../src/upstream/discovery-config.js';
 import { HealthFlag } from '../../src/upstream/hosts/health-flags.js';
 
 const POLICIES = 'envoy.load_balancing_policies';

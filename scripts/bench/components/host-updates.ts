@@ -10,7 +10,7 @@ import { roundRobin } from '../../../src/extensions/load-balancing-policies/roun
 import { Runtime } from '../../../src/runtime/runtime.js';
 import { ClusterStats, HostStats } from '../../../src/stats/layouts/cluster.js';
 import { StatsStore } from '../../../src/stats/store.js';
-import { endpointSpecs, staticEndpoint } from '../../../src/upstream/cluster-config.js';
+import { endpointSpecs, staticEndpoint } from '../../../src/upstream/discovery-config.js';
 import { Host } from '../../../src/upstream/hosts/host.js';
 import { HostDirectory } from '../../../src/upstream/hosts/host-directory.js';
 import { HostSet, type HostSetData } from '../../../src/upstream/hosts/host-set.js';

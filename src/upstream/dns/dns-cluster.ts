@@ -8,7 +8,7 @@ import { shownName } from '../../common/text/shown.js';
 import { ipAddress } from '../../io/addresses/address.js';
 import { Timer, type Timers } from '../../io/time/timing-wheel.js';
 import { getLogger } from '../../log/logger.js';
-import type { DiscoverySpec, DnsSettings, EndpointSpec } from '../cluster-config.js';
+import type { DiscoverySpec, DnsSettings, EndpointSpec } from '../discovery-config.js';
 import type { ResolvedEndpoint } from '../hosts/host.js';
 import type { DnsResult, LookupFamily } from './resolver.js';
 

@@ -20,7 +20,7 @@ export function compileCallRetries(
   const { retry_back_off: backOff, retry_on = '', ...shared } = config;
   const baseMs = durationMs(backOff?.base_interval, DEFAULT_BASE_MS);
   const base_interval = `${baseMs / 1000}s`;
-  const max_interval = backOff?.max_interval ?? `${baseMs / 100}s`;
+  const max_interval = backOff?.max_interval ?? `${(10 * baseMs) / 1000}s`;
   return new RetryPolicy(
     {
       ...shared,

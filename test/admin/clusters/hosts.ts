@@ -1,6 +1,6 @@
 // Hosts for tests of long lists.
 
-import { discoverySpec, staticEndpoint } from '../../../src/upstream/cluster-config.js';
+import { discoverySpec, staticEndpoint } from '../../../src/upstream/discovery-config.js';
 import type { ResolvedEndpoint } from '../../../src/upstream/hosts/host.js';
 
 export { HostDirectory } from '../../../src/upstream/hosts/host-directory.js';

@@ -2,7 +2,7 @@ import t from 'tap';
 import { Random } from '../../../src/common/random.js';
 import { addressText } from '../../../src/io/addresses/address.js';
 import { TimingWheel } from '../../../src/io/time/timing-wheel.js';
-import type { DiscoverySpec, DnsSettings } from '../../../src/upstream/cluster-config.js';
+import type { DiscoverySpec, DnsSettings } from '../../../src/upstream/discovery-config.js';
 import { DnsCluster } from '../../../src/upstream/dns/dns-cluster.js';
 import type { DnsResult } from '../../../src/upstream/dns/resolver.js';
 

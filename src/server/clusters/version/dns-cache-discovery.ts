@@ -2,7 +2,7 @@
 
 import { PacedRun } from '../../../io/time/paced-run.js';
 import type { AssignmentPolicy } from '../../../upstream/assignment-policy.js';
-import type { DiscoverySpec } from '../../../upstream/cluster-config.js';
+import type { DiscoverySpec } from '../../../upstream/discovery-config.js';
 import type { DnsCacheUser } from '../../../upstream/dns/dns-cache.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import { NOWHERE } from '../../../upstream/hosts/locality.js';

@@ -9,7 +9,7 @@ import {
   type EndpointSpec,
   endpointSpecs,
   staticEndpoint,
-} from '../../../upstream/cluster-config.js';
+} from '../../../upstream/discovery-config.js';
 import { DnsCluster } from '../../../upstream/dns/dns-cluster.js';
 import type { DnsResolver } from '../../../upstream/dns/resolver.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';

@@ -6,7 +6,7 @@ import { PacedRun } from '../../../io/time/paced-run.js';
 import { Timer, type Timers } from '../../../io/time/timing-wheel.js';
 import { getLogger } from '../../../log/logger.js';
 import type { AssignmentPolicy } from '../../../upstream/assignment-policy.js';
-import type { DiscoverySpec } from '../../../upstream/cluster-config.js';
+import type { DiscoverySpec } from '../../../upstream/discovery-config.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
 import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
 import { NOWHERE } from '../../../upstream/hosts/locality.js';

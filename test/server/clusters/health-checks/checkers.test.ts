@@ -21,7 +21,8 @@ import { PrimaryCheckThread } from '../../../../src/server/clusters/health-check
 import { PrimaryCalls } from '../../../../src/server/clusters/primary-calls.js';
 import type { Primary } from '../../../../src/server/primary.js';
 import { StatsStore } from '../../../../src/stats/store.js';
-import { clusterSpec, endpointSpecs, staticEndpoint } from '../../../../src/upstream/cluster-config.js';
+import { clusterSpec } from '../../../../src/upstream/cluster-config.js';
+import { endpointSpecs, staticEndpoint } from '../../../../src/upstream/discovery-config.js';
 import { healthCheckSpec } from '../../../../src/upstream/health-checks/health-check-spec.js';
 import { Outcome } from '../../../../src/upstream/health-checks/host-health.js';
 import { serverPlace } from '../../../../src/upstream/server-place.js';
