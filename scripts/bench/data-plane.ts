@@ -55,6 +55,7 @@ import { WorkerListeners } from '../../src/worker/listeners/worker-listeners.js'
 import { packRoutes } from '../../src/worker/messages/packed-routes.js';
 import { ON_DEMAND_PORT } from '../../src/worker/routes/awaited-hosts.js';
 import { RouteTables } from '../../src/worker/routes/route-tables.js';
+import { specifiersOf } from '../../src/worker/routes/specifiers.js';
 
 const CURL_REQUEST =
   'GET /some/path?x=1 HTTP/1.1\r\nHost: 127.0.0.1:18080\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n\r\n';
@@ -436,6 +437,7 @@ async function buildWorker(): Promise<FakeTransport> {
   });
   await scripts.loading;
   const routeCounts = { of: () => undefined };
+  const specifiers = specifiersOf(extensions, { ...thread, clusters });
   const context: WorkerContext = {
     ...thread,
     clusters,
@@ -445,7 +447,8 @@ async function buildWorker(): Promise<FakeTransport> {
     filterConfigs: new FilterConfigs(),
     scripts,
     routeCounts,
-    routes: new RouteTables({ clusters, runtime: thread.runtime, routeCounts }, ports.port(ON_DEMAND_PORT)),
+    specifiers,
+    routes: new RouteTables({ clusters, runtime: thread.runtime, routeCounts, specifiers }, ports.port(ON_DEMAND_PORT)),
     secrets: { generic: () => ({ value: '' }) },
     serverHealth: { isFailing: false, isFailRequested: false },
     datagrams: new DatagramAccess(shim as NativeShim, io.transport, 0),

@@ -57,6 +57,7 @@ export type ExplainedAction =
   | { readonly kind: 'answer before routing'; readonly status: number; readonly details: string }
   | { readonly kind: 'redirect'; readonly status: number; readonly location: string }
   | { readonly kind: 'direct response'; readonly status: number }
+  | { readonly kind: 'forward to the cluster that a plugin chooses'; readonly authority: string; readonly path: string }
   | {
       readonly kind: 'forward';
       readonly cluster: string;

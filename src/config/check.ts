@@ -12,6 +12,7 @@ import { isLeftOut } from './fields/optional-filters.js';
 import { parseRetryOn, retryOnWords } from './fields/retry-on.js';
 import type {
   Any,
+  ClusterSpecifierPlugin,
   FilterConfig,
   LoadBalancingPolicy,
   RegexMatchAndSubstitute,
@@ -69,6 +70,7 @@ export class Checker {
 
   #message(type: MessageType, message: Message): void {
     if (type.name === HTTP_FILTER && this.#leavesOut(message)) return;
+    if (type.name === SPECIFIER_PLUGIN && this.#leavesOutPlugin(message)) return;
     if (type.isUnfinished) this.#features.noteUnfinished(this.#path, type.name, type.name);
     for (const field of type.fields.values()) {
       const value = message[field.name];
@@ -104,6 +106,16 @@ export class Checker {
       ? this.#hints.refusalOf(undefined, name, config['@type'], category)!
       : this.#hints.unknownName(name, category);
     this.#features.noteLeftOut(this.#path, `${why}; it is optional and left out: requests pass without it`);
+    return true;
+  }
+
+  /** Warns of an optional cluster specifier plugin that this build does not have. Returns whether it is one. */
+  #leavesOutPlugin({ extension, is_optional: isOptional }: ClusterSpecifierPlugin): boolean {
+    const { name = '', typed_config: config } = extension ?? {};
+    if (!isOptional || config === undefined) return false;
+    if (this.#catalog.byTypeUrl(config['@type'])?.category === SPECIFIERS) return false;
+    const why = this.#hints.refusalOf(undefined, name, config['@type'], SPECIFIERS)!;
+    this.#features.noteLeftOut(this.#path, `${why}; it is optional and left out: its routes take no request`);
     return true;
   }
 
@@ -403,6 +415,8 @@ const BALANCERS = 'envoy.load_balancing_policies';
 const OVERLOAD_ACTION = 'envoy.config.overload.v3.OverloadAction';
 const HTTP_FILTER = 'envoy.extensions.filters.network.http_connection_manager.v3.HttpFilter';
 const HTTP_FILTERS = 'envoy.filters.http';
+const SPECIFIER_PLUGIN = 'envoy.config.route.v3.ClusterSpecifierPlugin';
+const SPECIFIERS = 'envoy.router.cluster_specifier_plugin';
 const PER_FILTER = 'typed_per_filter_config';
 const REGEX_MATCHER = 'envoy.type.matcher.v3.RegexMatcher';
 const REGEX_SUBSTITUTION = 'envoy.type.matcher.v3.RegexMatchAndSubstitute';

@@ -19,6 +19,7 @@ import type { HttpFilterFactory, TerminalFilterFactory } from '../http/filters/f
 import type { LocalIdentity } from '../http/headers/edge/forwarding-headers.js';
 import type { HeaderBlockPool } from '../http/headers/header-block.js';
 import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js';
+import type { ClusterSpecifier, ClusterSpecifiers } from '../http/routing/actions/cluster-specifier.js';
 import type { RouteCounts } from '../http/routing/stats/route-counts.js';
 import type { RouteFilter } from '../http/routing/tables/route-table.js';
 import type { Tracer } from '../http/tracing/tracer.js';
@@ -132,6 +133,16 @@ export interface TracerExtension<C = unknown> extends Extension<C> {
   createOnWorker(config: C, context: WorkerContext): Tracer;
 }
 
+/** A cluster specifier plugin: chooses the clusters of requests. */
+export interface ClusterSpecifierExtension<C = unknown> extends Extension<C> {
+  readonly category: 'envoy.router.cluster_specifier_plugin';
+  /** Called for each worker, route configuration and use. `where`: the path of `config`. Throws a BatonError. */
+  createOnWorker(config: C, context: SpecifierContext, where: string): ClusterSpecifier;
+}
+
+/** What a cluster specifier plugin gets. */
+export type SpecifierContext = Pick<WorkerContext, 'clusters' | 'clock' | 'stats'>;
+
 /** What an access logger on the primary gets. */
 export interface PrimaryLogContext {
   readonly accessLogFiles: AccessLogFiles;
@@ -208,6 +219,7 @@ export type AnyExtension =
   | HttpFilterExtension
   | TerminalHttpFilterExtension
   | AccessLoggerExtension
+  | ClusterSpecifierExtension
   | TracerExtension;
 
 /** Finds the extension that a typed_config configures. Throws if it is not of the requested kind. */
@@ -219,6 +231,8 @@ export interface ExtensionFinder {
   /** Returns whether this build has the HTTP filter that the message configures. */
   hasHttpFilter(config: Any): boolean;
   accessLogger(config: Any): AccessLoggerExtension;
+  /** Returns undefined if this build does not have the plugin. */
+  clusterSpecifier(config: Any): ClusterSpecifierExtension | undefined;
   tracer(config: Any): TracerExtension;
   statsSink(config: Any): StatsSinkExtension;
 }
@@ -421,6 +435,7 @@ export interface WorkerContext extends UpstreamThread {
   readonly routes: WorkerRoutes;
   /** The stats of virtual clusters and routes, by their prefix. */
   readonly routeCounts: { of(prefix: string): RouteCounts | undefined };
+  readonly specifiers: ClusterSpecifiers;
   readonly filterConfigs: WorkerFilterConfigs;
   readonly scripts: WorkerScripts;
   readonly secrets: WorkerSecrets;

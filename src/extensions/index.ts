@@ -8,6 +8,8 @@ import { stderrAccessLog } from './access-loggers/stderr/index.js';
 import { stdoutAccessLog } from './access-loggers/stdout/index.js';
 import { internalListener } from './bootstrap/internal-listener/index.js';
 import { scripts } from './bootstrap/scripts/index.js';
+import { luaClusterSpecifier } from './cluster-specifiers/lua/index.js';
+import { matcherClusterSpecifier } from './cluster-specifiers/matcher/index.js';
 import { brotliCompressor, brotliDecompressor } from './compression/brotli.js';
 import { gzipCompressor, gzipDecompressor } from './compression/gzip.js';
 import { zstdCompressor, zstdDecompressor } from './compression/zstd.js';
@@ -106,6 +108,8 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   stdoutAccessLog,
   internalListener,
   scripts,
+  luaClusterSpecifier,
+  matcherClusterSpecifier,
   brotliCompressor,
   brotliDecompressor,
   gzipCompressor,

@@ -414,6 +414,9 @@ function matcherParts(): NamedExtension[] {
       },
     ),
     part('envoy.matching.action', 'envoy.filters.rbac.action', 'envoy.config.rbac.v3.Action'),
+    part('envoy.matching.action', 'cluster', 'envoy.extensions.router.cluster_specifiers.matcher.v3.ClusterAction', {
+      'envoy.extensions.router.cluster_specifiers.matcher.v3.ClusterAction': obeyed('cluster'),
+    }),
     part(
       'envoy.path.match',
       'envoy.path.match.uri_template.uri_template_matcher',

@@ -10,6 +10,7 @@ import type { LoadBalancingPolicies } from '../upstream/load-balancer/policy.js'
 import type {
   AccessLoggerExtension,
   AnyExtension,
+  ClusterSpecifierExtension,
   ExtensionFinder,
   HttpFilterExtension,
   ListenerFilterExtension,
@@ -69,6 +70,11 @@ export class ExtensionRegistry implements ExtensionFinder, LoadBalancingPolicies
     const extension = this.#find(config);
     if (extension.category === 'envoy.access_loggers') return extension;
     throw wrongKind(config, 'an access logger');
+  }
+
+  clusterSpecifier(config: Any): ClusterSpecifierExtension | undefined {
+    const extension = this.#byMessage.get(messageNameOf(config['@type']));
+    return extension?.category === 'envoy.router.cluster_specifier_plugin' ? extension : undefined;
   }
 
   tracer(config: Any): TracerExtension {

@@ -28,6 +28,7 @@ export {
 export type {
   AccessLoggerExtension,
   ChainIdentity,
+  ClusterSpecifierExtension,
   EndpointAnswer,
   GenericSecret,
   HttpChain,
@@ -44,6 +45,7 @@ export type {
   PrimaryPart,
   PrimaryPort,
   SharedConnectionCount,
+  SpecifierContext,
   StatsSinkExtension,
   TerminalNetworkFilterExtension,
   TracerExtension,
@@ -88,6 +90,7 @@ export {
   type LocalReply,
   type StreamControl,
 } from '../http/filters/filter.js';
+export type { ClusterSpecifier } from '../http/routing/actions/cluster-specifier.js';
 export {
   addDescriptors,
   type CompiledLimits as RateLimits,

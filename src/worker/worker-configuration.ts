@@ -33,6 +33,7 @@ import { SECRETS_PORT } from './messages/published-secrets.js';
 import { ServerHealth } from './messages/server-health.js';
 import { ON_DEMAND_PORT } from './routes/awaited-hosts.js';
 import { RouteTables } from './routes/route-tables.js';
+import { specifiersOf } from './routes/specifiers.js';
 import type { ThreadScopes } from './stats/thread-scopes.js';
 
 export interface ConfigurationContext {
@@ -71,7 +72,13 @@ export class WorkerConfiguration {
       for (const refusal of refusals as readonly HostRefusal[]) this.#clusters.hostRefused(refusal);
     };
     this.#routeCounts = new RouteCountsSet(thread.stats, (prefix, layout) => scopes.find(prefix, layout));
-    const tableThread = { clusters: this.#clusters, runtime: thread.runtime, routeCounts: this.#routeCounts };
+    const specifiers = specifiersOf(extensions, { ...thread, clusters: this.#clusters });
+    const tableThread = {
+      clusters: this.#clusters,
+      runtime: thread.runtime,
+      routeCounts: this.#routeCounts,
+      specifiers,
+    };
     this.#routes = new RouteTables(tableThread, ports.port(ON_DEMAND_PORT));
     this.scripts = new WorkerScripts(ports.port(SCRIPTS_PORT));
     const tokenBuckets = new SharedTokenBuckets(start.tokenBuckets, start.index + 1, monotonicMs);
@@ -84,6 +91,7 @@ export class WorkerConfiguration {
       timers: timersOf(thread),
       routes: this.#routes,
       routeCounts: this.#routeCounts,
+      specifiers,
       filterConfigs: this.#filterConfigs,
       scripts: this.scripts,
       secrets: new GenericSecrets(ports.port(SECRETS_PORT)),

@@ -16,6 +16,7 @@ const NO_EFFECT = 'the field has no effect in Envoy either';
 
 const URI_TEMPLATE = 'envoy.path.match.uri_template.uri_template_matcher';
 const URI_TEMPLATE_REWRITE = 'envoy.path.rewrite.uri_template.uri_template_rewriter';
+const SPECIFIERS = ['envoy.router.cluster_specifier_plugin.lua', 'envoy.router.cluster_specifier_plugin.matcher'];
 const NO_SPECIFIERS = 'routes are selected by their match only: leave it out';
 const NO_SUBSTITUTION = 'descriptor_value is used literally and is never empty';
 
@@ -36,9 +37,14 @@ export const ROUTE: ImplementedTable = {
     typed_per_filter_config: true,
     metadata: true,
     request_mirror_policies: true,
-    ...notImplemented('cluster_specifier_plugins', 'ignore_path_parameters_in_path_matching'),
+    cluster_specifier_plugins: true,
+    ...notImplemented('ignore_path_parameters_in_path_matching'),
     vhost_header: refused('virtual hosts are selected by the host of requests: leave it out'),
     route_specifiers: refused(NO_SPECIFIERS),
+  },
+  'envoy.config.route.v3.ClusterSpecifierPlugin': {
+    extension: onlyExtension(SPECIFIERS, `use ${SPECIFIERS.join(' or ')}`),
+    is_optional: true,
   },
   'envoy.config.route.v3.FilterConfig': obeyed('config', 'is_optional', 'disabled'),
   'envoy.config.route.v3.Vhds': obeyed('config_source'),
@@ -178,12 +184,9 @@ export const ROUTE: ImplementedTable = {
     internal_redirect_policy: true,
     internal_redirect_action: byValue({ PASS_THROUGH_INTERNAL_REDIRECT: true, HANDLE_INTERNAL_REDIRECT: true }),
     max_internal_redirects: true,
-    ...notImplemented(
-      'cluster_specifier_plugin',
-      'inline_cluster_specifier_plugin',
-      'early_data_policy',
-      'retry_policy_typed_config',
-    ),
+    cluster_specifier_plugin: true,
+    inline_cluster_specifier_plugin: true,
+    ...notImplemented('early_data_policy', 'retry_policy_typed_config'),
     path_rewrite_policy: onlyExtension(URI_TEMPLATE_REWRITE, 'other rewriters of paths are not implemented'),
     path_rewrite: refused('use prefix_rewrite or regex_rewrite'),
     host_rewrite: refused('use host_rewrite_literal, host_rewrite_header or host_rewrite_path_regex'),

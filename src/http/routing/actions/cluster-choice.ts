@@ -17,8 +17,9 @@ export interface RouteChoice<C> {
   /**
    * @param random 0 … 2^32 - 1
    * @param info of the request; undefined: it has no hash
+   * @returns undefined: there is no such route, and the following entries are tried
    */
-  choose(headers: HeaderBlock, random: number, info: StreamInfo | undefined): Route<C>;
+  choose(headers: HeaderBlock, random: number, info: StreamInfo | undefined): Route<C> | undefined;
 }
 
 /** weighted_clusters: one route for each cluster, chosen in proportion to the weights. Runtime may override each weight. */
@@ -114,20 +115,17 @@ export class ClusterWeights {
   }
 }
 
-/** cluster_header: caches routes for names of existing clusters only, so that clients cannot make the cache grow. */
-export class ClusterByHeader<C> implements RouteChoice<C> {
-  readonly #name: HeaderReader;
+/** The routes of an entry by the names of their clusters. Caches those of existing clusters only, so that clients cannot make it grow. */
+export class RoutesByCluster<C> {
   readonly #make: (name: string) => Route<C>;
   readonly #routes = new Map<string, Route<C>>();
 
-  /** @throws BatonError CONFIG_INVALID; `where` is the path of cluster_header in the configuration */
-  constructor(header: string, where: string, make: (name: string) => Route<C>) {
-    this.#name = headerReader(header, where);
+  constructor(make: (name: string) => Route<C>) {
     this.#make = make;
   }
 
-  choose(headers: HeaderBlock): Route<C> {
-    const name = this.#name(headers) ?? '';
+  /** `name`: one character per byte. */
+  to(name: string): Route<C> {
     const known = this.#routes.get(name);
     if (known !== undefined) return known;
     const text = Buffer.from(name, 'latin1').toString();
@@ -135,6 +133,22 @@ export class ClusterByHeader<C> implements RouteChoice<C> {
     const route = this.#make(byteText(text) === name ? text : name);
     if (route.cluster !== undefined) this.#routes.set(name, route);
     return route;
+  }
+}
+
+/** cluster_header. */
+export class ClusterByHeader<C> implements RouteChoice<C> {
+  readonly #name: HeaderReader;
+  readonly #routes: RoutesByCluster<C>;
+
+  /** @throws BatonError CONFIG_INVALID; `where` is the path of cluster_header in the configuration */
+  constructor(header: string, where: string, routes: RoutesByCluster<C>) {
+    this.#name = headerReader(header, where);
+    this.#routes = routes;
+  }
+
+  choose(headers: HeaderBlock): Route<C> {
+    return this.#routes.to(this.#name(headers) ?? '');
   }
 }
 

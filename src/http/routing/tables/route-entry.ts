@@ -35,7 +35,8 @@ export class RouteEntry<C> {
     return this.#conditions === undefined || this.#conditions.hold(headers, random, security);
   }
 
-  route(headers: HeaderBlock, random: number, info: StreamInfo | undefined): Route<C> {
+  /** Returns undefined if the entry has no route after all. */
+  route(headers: HeaderBlock, random: number, info: StreamInfo | undefined): Route<C> | undefined {
     return this.#route ?? this.#choice!.choose(headers, random, info);
   }
 }

@@ -14,7 +14,8 @@ import type {
 } from '../../../config/generated/api.js';
 import { Runtime } from '../../../runtime/runtime.js';
 import { compileRouteTracing } from '../../tracing/route-tracing.js';
-import { ClusterByHeader, type RouteChoice, WeightedChoice } from '../actions/cluster-choice.js';
+import { ClusterByHeader, type RouteChoice, RoutesByCluster, WeightedChoice } from '../actions/cluster-choice.js';
+import { ChoiceBySpecifier, type ClusterSpecifiers, SpecifierTable } from '../actions/cluster-specifier.js';
 import { ConnectConfig } from '../actions/connect-config.js';
 import { directBody } from '../actions/direct-body.js';
 import { HostRewrite, literalHost } from '../actions/host-rewrite.js';
@@ -47,6 +48,8 @@ export interface RouteTableOptions<C = unknown> {
    * Absent: the table's own.
    */
   readonly findCluster?: (name: string) => C | undefined;
+  /** Creates cluster specifier plugins. Absent: none runs, and their routes have no cluster. */
+  readonly specifiers?: ClusterSpecifiers | undefined;
   /** The filters of the chain, in the order of Route.filterConfigs. */
   readonly filters?: readonly RouteFilter[];
   /** The name of these routes in the process, equal on all workers and for all versions of a configuration. Absent: ''. */
@@ -83,6 +86,7 @@ export function* buildVirtualHosts<C, V>(
   make: (built: BuiltVirtualHost<C>) => V,
 ): Generator<void, void> {
   const names = new Set<string>();
+  const specifiers = new SpecifierTable(config, options.specifiers);
   for (const [index, host] of (config.virtual_hosts ?? []).entries()) {
     const where = `virtual_hosts[${index}]`;
     const { name = '' } = host;
@@ -92,7 +96,8 @@ export function* buildVirtualHosts<C, V>(
     if (known !== undefined) yield;
     try {
       const value = make(
-        known ?? (yield* new VirtualHostBuilder(config, host, where, resolveCluster, options, isNamesake).build()),
+        known ??
+          (yield* new VirtualHostBuilder(config, host, where, resolveCluster, options, specifiers, isNamesake).build()),
       );
       buildEach(host.domains ?? [], (domain, at) => {
         if (domains.add(domain, value)) return;
@@ -113,6 +118,7 @@ class VirtualHostBuilder<C> {
   readonly #where: string;
   readonly #resolveCluster: ClusterResolver<C>;
   readonly #options: RouteTableOptions<C>;
+  readonly #specifiers: SpecifierTable;
   readonly #runtime: Runtime;
   readonly #retryPolicy: RetryPolicy | undefined;
   readonly #rateLimits: CompiledLimits;
@@ -127,6 +133,7 @@ class VirtualHostBuilder<C> {
     where: string,
     resolveCluster: ClusterResolver<C>,
     options: RouteTableOptions<C>,
+    specifiers: SpecifierTable,
     isNamesake: boolean,
   ) {
     this.#isNamesake = isNamesake;
@@ -135,6 +142,7 @@ class VirtualHostBuilder<C> {
     this.#where = where;
     this.#resolveCluster = resolveCluster;
     this.#options = options;
+    this.#specifiers = specifiers;
     this.#runtime = options.runtime ?? new Runtime();
     this.#retryPolicy =
       host.retry_policy === undefined
@@ -251,11 +259,10 @@ class VirtualHostBuilder<C> {
       ),
     };
     if (action.cluster !== undefined) return this.#toCluster(settings, action.cluster);
-    if (action.cluster_header !== undefined) {
-      const find = this.#options.findCluster ?? this.#resolveCluster;
-      const make = (name: string): Route<C> => new Route({ ...settings, clusterName: name, cluster: find(name) });
-      return new ClusterByHeader(action.cluster_header, `${at}.cluster_header`, make);
-    }
+    if (action.cluster_header !== undefined)
+      return new ClusterByHeader(action.cluster_header, `${at}.cluster_header`, this.#routesByCluster(settings));
+    if (action.cluster_specifier_plugin !== undefined || action.inline_cluster_specifier_plugin !== undefined)
+      return new ChoiceBySpecifier(this.#specifiers.of(action, at), this.#routesByCluster(settings));
     if (action.weighted_clusters !== undefined) {
       return new WeightedChoice(
         action.weighted_clusters,
@@ -279,9 +286,13 @@ class VirtualHostBuilder<C> {
         },
       );
     }
-    throw new BatonError('CONFIG_INVALID', 'a route action needs cluster, cluster_header or weighted_clusters', {
-      where: at,
-    });
+    const message = 'a route action needs cluster, cluster_header, weighted_clusters or a cluster specifier plugin';
+    throw new BatonError('CONFIG_INVALID', message, { where: at });
+  }
+
+  #routesByCluster(settings: RouteSettings<C>): RoutesByCluster<C> {
+    const find = this.#options.findCluster ?? this.#resolveCluster;
+    return new RoutesByCluster((name) => new Route({ ...settings, clusterName: name, cluster: find(name) }));
   }
 
   /** The most specific level with policies applies. */

@@ -2,6 +2,7 @@
 
 import type { RouteConfiguration, VirtualHost } from '../../../config/generated/api.js';
 import type { Runtime } from '../../../runtime/runtime.js';
+import type { ClusterSpecifiers } from '../actions/cluster-specifier.js';
 import type { RouteCounts } from '../stats/route-counts.js';
 import type { OnDemandHosts } from './on-demand-hosts.js';
 import { type BuiltVirtualHost, buildRouteTableInSteps, type RouteFilter, type RouteTable } from './route-table.js';
@@ -17,6 +18,8 @@ export interface TableThread<Cluster> {
   readonly runtime: Runtime;
   /** The stats of virtual clusters and routes, by their prefix. */
   readonly routeCounts: { of(prefix: string): RouteCounts | undefined };
+  /** Absent: no plugin runs. */
+  readonly specifiers?: ClusterSpecifiers;
 }
 
 /** `Cluster` is the type that routes keep. */
@@ -40,9 +43,10 @@ export class RouteTableSeries<Cluster> {
    * Throws like buildRouteTable().
    */
   next(config: RouteConfiguration, onDemandHosts?: OnDemandHosts): Generator<void, RouteTable<Cluster>> {
-    const { clusters, routeCounts, runtime } = this.#thread;
+    const { clusters, routeCounts, runtime, specifiers } = this.#thread;
     return buildRouteTableInSteps(config, (name) => clusters.reference(name), {
       findCluster: (name) => clusters.find(name),
+      specifiers,
       filters: this.#filters,
       place: this.#place,
       onDemandHosts: config.vhds === undefined ? undefined : onDemandHosts,

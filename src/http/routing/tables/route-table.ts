@@ -133,7 +133,9 @@ class VirtualHost<C> {
     const routes = this.#routes;
     for (let i = 0; i < routes.length; i++) {
       const entry = routes[i]!;
-      if (entry.matches(memory, headers, random, security)) return entry.route(headers, random, info);
+      if (!entry.matches(memory, headers, random, security)) continue;
+      const route = entry.route(headers, random, info);
+      if (route !== undefined) return route;
     }
     return undefined;
   }

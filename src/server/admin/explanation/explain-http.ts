@@ -7,6 +7,7 @@ import type { Any, HttpConnectionManager, RouteConfiguration } from '../../../co
 import { unpack } from '../../../config/schema/any.js';
 import { messageNameOf } from '../../../config/schema/message-name.js';
 import type { HeaderBlock } from '../../../http/headers/header-block.js';
+import { CHOSEN_BY_PLUGIN } from '../../../http/routing/actions/cluster-specifier.js';
 import { type Route, RouteKind } from '../../../http/routing/actions/route.js';
 import { arrive } from '../../../http/routing/explanation/arrival.js';
 import { memoryOfRequest, requestHead } from '../../../http/routing/explanation/request-head.js';
@@ -91,6 +92,8 @@ function actionOf(
   }
   if (route.kind === RouteKind.DirectResponse) return { kind: 'direct response', status: route.directStatus };
   route.finalizeRequest(head, new StreamInfo());
+  const sent = { authority: text(head.get(HOST) ?? ''), path: text(head.pathText()) };
+  if (route.clusterName === CHOSEN_BY_PLUGIN) return { kind: 'forward to the cluster that a plugin chooses', ...sent };
   const cluster = running.clusters.byName.get(route.clusterName);
   return {
     kind: 'forward',
@@ -105,8 +108,7 @@ function actionOf(
         priority: endpoint.priority,
         weight: endpoint.weight,
       })),
-    authority: text(head.get(HOST) ?? ''),
-    path: text(head.pathText()),
+    ...sent,
   };
 }
 

@@ -8,9 +8,9 @@ import { PublicKeys } from './objects/public-key.js';
 const logger = getLogger('lua');
 
 /** Memory limit of one VM. All VMs of a thread together have a limit too: see native-shim/src/lua/vm.cc. */
-const MEMORY_BYTES = 64 * 1024 * 1024;
+export const MEMORY_BYTES = 64 * 1024 * 1024;
 /** Time limit of one run of a script, until it ends or waits: first by the clock, then as much processor time. */
-const RUN_MS = 100;
+export const RUN_MS = 100;
 
 /** Where scripts look for modules. */
 export interface PackagePaths {
