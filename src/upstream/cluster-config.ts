@@ -32,15 +32,17 @@ import type {
   RouteAction_HashPolicy,
   TcpKeepalive,
   TlsKeyLog,
+  UpstreamConnectionOptions_HappyEyeballsConfig,
 } from '../config/generated/api.js';
 import { nameCase } from '../http/codec/name-case.js';
 import { DEFAULT_HTTP1_OPTIONS, type Http1Options, type Http2Options } from '../http/codec/options.js';
 import { http2Options as http2CodecOptions } from '../http/h2/options.js';
 import { HashPolicy } from '../http/routing/hashing/hash-policy.js';
-import { encodeIp } from '../io/addresses/address.js';
+import { AddressKind, encodeIp } from '../io/addresses/address.js';
 import type { Keepalive } from '../io/shim.js';
 import type { ScopeRef } from '../stats/thread-stats.js';
 import type { AssignmentPolicy } from './assignment-policy.js';
+import { type AddressPreference, NO_PREFERENCE } from './connections/address-order.js';
 import { statusBits } from './hosts/health-flags.js';
 import { DEFAULT_RETRY_BUDGET, DEFAULT_THRESHOLDS, type RetryBudget, type Thresholds } from './limits.js';
 import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from './load-balancer/health-parts.js';
@@ -135,6 +137,8 @@ export interface ClusterSpec {
   readonly sourceAddress: Uint8Array | undefined;
   /** TCP keepalive of the connections; undefined: none. */
   readonly keepalive: Keepalive | undefined;
+  /** In which order the addresses of a host are tried. */
+  readonly addressPreference: AddressPreference;
   readonly http1: Http1Options;
   readonly hostProtocol: HostProtocol;
   /** Undefined: hosts never use HTTP/2. */
@@ -194,6 +198,7 @@ export function clusterSpec(
     maxStreamMs: durationMs(common.max_stream_duration, 0),
     sourceAddress: source === undefined ? undefined : encodeIp(source.address ?? '', source.port_value ?? 0),
     keepalive: keepalive(cluster.upstream_connection_options?.tcp_keepalive),
+    addressPreference: addressPreference(cluster.upstream_connection_options?.happy_eyeballs_config),
     hostProtocol: hostProtocol(cluster),
     http1: clientOptions(common, http1Options(cluster)),
     http2: http2ClientOptions(common, http2Options(cluster)),
@@ -242,6 +247,12 @@ function destinationOf(
 function keepalive(config: TcpKeepalive | undefined): Keepalive | undefined {
   if (config === undefined) return undefined;
   return { idle: config.keepalive_time, interval: config.keepalive_interval, probes: config.keepalive_probes };
+}
+
+function addressPreference(config: UpstreamConnectionOptions_HappyEyeballsConfig | undefined): AddressPreference {
+  const { first_address_family_count: count = 1, first_address_family_version: version } = config ?? {};
+  if (version === 'V4') return { family: AddressKind.Ip4, count };
+  return version === 'V6' ? { family: AddressKind.Ip6, count } : { ...NO_PREFERENCE, count };
 }
 
 const DEFAULT_RESPONSE_HEADERS_KB = 80;

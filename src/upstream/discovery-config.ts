@@ -8,6 +8,7 @@ import type {
   Cluster_DnsLookupFamily,
   ClusterLoadAssignment,
   ConfigSource,
+  Endpoint,
   Endpoint_HealthCheckConfig,
   EnvoyInternalAddress,
   LbEndpoint,
@@ -32,6 +33,8 @@ export interface EndpointSpec extends EndpointTraits {
   readonly internal?: Address;
   /** The endpoint's own `hostname`. */
   readonly hostname: string;
+  /** Its other addresses; undefined: it has none. */
+  readonly additional?: readonly Address[] | undefined;
 }
 
 export interface DnsSettings {
@@ -117,11 +120,12 @@ const NO_MATCHES = new TransportMatches();
 /** Returns the host of an endpoint that has an address; undefined when its `host` is a name to resolve. */
 export function staticEndpoint(endpoint: EndpointSpec): ResolvedEndpoint | undefined {
   const { hostname, weight, priority, locality, healthFlags, isCanary, check, metadata, transport } = endpoint;
-  const { localityMetadata, localityWeight } = endpoint;
+  const { additional, localityMetadata, localityWeight } = endpoint;
   const address = endpoint.internal ?? socketAddress(endpoint);
   if (address === undefined) return undefined;
   return {
     address,
+    additional,
     hostname,
     weight,
     priority,
@@ -136,7 +140,17 @@ export function staticEndpoint(endpoint: EndpointSpec): ResolvedEndpoint | undef
   };
 }
 
-function socketAddress({ host, path, port }: EndpointSpec): Address | undefined {
+/** Returns the other addresses of an endpoint; undefined if it has none. */
+function additionalAddresses({ additional_addresses: list = [] }: Endpoint): Address[] | undefined {
+  const addresses = list.flatMap(({ address }) => {
+    const { envoy_internal_address: internal, pipe, socket_address: socket } = address ?? {};
+    if (internal !== undefined) return internalOf(internal);
+    return socketAddress({ host: socket?.address ?? '', path: pipe?.path ?? '', port: socket?.port_value ?? 0 }) ?? [];
+  });
+  return addresses.length === 0 ? undefined : addresses;
+}
+
+function socketAddress({ host, path, port }: Pick<EndpointSpec, 'host' | 'path' | 'port'>): Address | undefined {
   return path === '' ? ipAddress(host, port) : unixAddress(path);
 }
 
@@ -173,6 +187,7 @@ function endpointSpec(
     host: socket?.address ?? '',
     port: socket?.port_value ?? 0,
     path: endpoint?.address?.pipe?.path ?? '',
+    additional: endpoint && additionalAddresses(endpoint),
     hostname: endpoint?.hostname ?? '',
     weight: lb.load_balancing_weight ?? 1,
     priority: group.priority ?? 0,

@@ -42,7 +42,7 @@ export function unpackCluster({ text }: PackedCluster): ClusterSnapshot {
 
 type Columns = Omit<
   HostSetData,
-  'names' | 'localities' | 'localityMetadata' | 'hashKeys' | 'metadata' | 'healthySinceMs' | 'transports'
+  'names' | 'localities' | 'localityMetadata' | 'hashKeys' | 'metadata' | 'healthySinceMs' | 'transports' | 'additional'
 >;
 
 function listsOf(hosts: HostSetData): { readonly [column in keyof Columns]: readonly number[] } {

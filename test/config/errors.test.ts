@@ -1147,19 +1147,6 @@ static_resources:
     'clusters[1].upstream_bind_config.source_address.address: connections can be made from ::1 to IPv6 addresses, not to 10.0.0.2',
   ],
   [
-    'all addresses of a name in a LOGICAL_DNS cluster',
-    `static_resources:
-  clusters:
-  - name: a
-    type: LOGICAL_DNS
-    dns_lookup_family: ALL
-    load_assignment:
-      cluster_name: a
-      endpoints: [ { lb_endpoints: [ { endpoint: { address: { socket_address: { address: b, port_value: 1 } } } } ] } ]
-`,
-    `baton.yaml:5:24: ${CLUSTER}.dns_lookup_family: a LOGICAL_DNS cluster with 'ALL' needs Happy Eyeballs, which is not implemented in Baton`,
-  ],
-  [
     'two listeners with one address in different notations',
     `static_resources:
   listeners:

@@ -223,7 +223,12 @@ export const CLUSTER: ImplementedTable = {
   },
   'envoy.config.cluster.v3.UpstreamConnectionOptions': {
     tcp_keepalive: true,
-    ...notImplemented('set_local_interface_name_on_upstream_connections', 'happy_eyeballs_config'),
+    happy_eyeballs_config: true,
+    ...notImplemented('set_local_interface_name_on_upstream_connections'),
+  },
+  'envoy.config.cluster.v3.UpstreamConnectionOptions.HappyEyeballsConfig': {
+    first_address_family_version: byValue({ DEFAULT: true, V4: true, V6: true, PIPE: true, INTERNAL: true }),
+    first_address_family_count: true,
   },
   'envoy.config.core.v3.TcpKeepalive': obeyed('keepalive_probes', 'keepalive_time', 'keepalive_interval'),
   'envoy.config.endpoint.v3.ClusterLoadAssignment': {
@@ -265,9 +270,10 @@ export const CLUSTER: ImplementedTable = {
     address: true,
     hostname: true,
     health_check_config: true,
-    ...notImplemented('additional_addresses'),
+    additional_addresses: true,
     observability_name: refused('hosts are identified by address and hostname: leave it out'),
   },
+  'envoy.config.endpoint.v3.Endpoint.AdditionalAddress': obeyed('address'),
   'envoy.config.endpoint.v3.Endpoint.HealthCheckConfig': obeyed(
     'port_value',
     'hostname',

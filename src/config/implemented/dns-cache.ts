@@ -6,7 +6,7 @@ import { byValue, type ImplementedTable, obeyed, onlyExtension, onlyFalse, refus
 export const DNS_CACHE: ImplementedTable = {
   'envoy.extensions.common.dynamic_forward_proxy.v3.DnsCacheConfig': {
     name: true,
-    dns_lookup_family: byValue({ AUTO: true, V4_ONLY: true, V6_ONLY: true, V4_PREFERRED: true, ALL: false }),
+    dns_lookup_family: byValue({ AUTO: true, V4_ONLY: true, V6_ONLY: true, V4_PREFERRED: true, ALL: true }),
     dns_refresh_rate: true,
     dns_min_refresh_rate: true,
     host_ttl: true,

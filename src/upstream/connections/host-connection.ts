@@ -2,38 +2,26 @@
 // timeout and counts the connection, its bytes and its end. Subclasses do the rest.
 
 import { shownName } from '../../common/text/shown.js';
-import { addressText, decodeSockaddr, INTERNAL_CLIENT } from '../../io/addresses/address.js';
+import { addressOfText, INTERNAL_CLIENT } from '../../io/addresses/address.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
-import { ConnectStep } from '../../io/shim.js';
+import type { ConnectStep } from '../../io/shim.js';
 import { Timer } from '../../io/time/timing-wheel.js';
 import type { ConnectionSecurity } from '../../io/tls/connection-security.js';
-import type { BufferLimits } from '../../io/transport/buffer-limits.js';
-import type { ConnectionHandler, PresentedCertificate } from '../../io/transport/connection-handler.js';
+import type { ConnectionHandler } from '../../io/transport/connection-handler.js';
 import type { Transport } from '../../io/transport/transport.js';
 import { getLogger } from '../../log/logger.js';
 import { ClusterStats, HostStats } from '../../stats/layouts/cluster.js';
 import type { Scope } from '../../stats/thread-stats.js';
-import type { TlsHandshake } from '../../tls/handshake.js';
-import type { ClusterSpec } from '../cluster-config.js';
 import type { Host } from '../hosts/host.js';
-import { connectFailureText, PoolFailure } from '../pool-failure.js';
-import type { UpstreamThread } from '../upstream-thread.js';
+import { PoolFailure } from '../pool-failure.js';
+import { addressOrder } from './address-order.js';
+import { AddressRace } from './address-race.js';
 import { type ConnectOptions, NO_CONNECT_OPTIONS } from './connect-options.js';
-import { Answer, ConnectAnswer, type ConnectProxy } from './connect-proxy.js';
-import type { HostTransport } from './host-transport.js';
+import { type ConnectingCluster, type DialEvents, HostDial, localTextOf } from './host-dial.js';
+
+export type { ConnectingCluster };
 
 const logger = getLogger('upstream');
-
-/** The part of a cluster that its connections use. */
-export interface ConnectingCluster {
-  readonly thread: UpstreamThread;
-  readonly spec: ClusterSpec;
-  /** cluster.<name>. */
-  readonly stats: Scope;
-  readonly bufferLimits: BufferLimits;
-  /** Returns undefined if connections to the host are plain. */
-  transportOf(host: Host): HostTransport | undefined;
-}
 
 /** A connection that another process has made and frozen. */
 export interface TakenOverConnection {
@@ -50,13 +38,16 @@ export const enum EndedBy {
   HandOver = 2,
 }
 
+/** Until the first of the host's addresses is connected. */
+const NO_ID = -1;
+
 const enum State {
   Connecting = 0,
   Connected = 1,
   Closed = 2,
 }
 
-export abstract class HostConnection implements ConnectionHandler {
+export abstract class HostConnection implements ConnectionHandler, DialEvents {
   readonly host: Host;
   /** When it began to connect (monotonic). */
   readonly startMs: number;
@@ -66,7 +57,7 @@ export abstract class HostConnection implements ConnectionHandler {
   readonly serial: number;
   protected readonly transport: Transport;
   protected readonly stats: Scope;
-  protected readonly id: number;
+  protected id: number;
   /** The connect timeout. Once connected, subclasses may use it: timerFired() is called. */
   protected readonly timer: Timer<HostConnection>;
   readonly #cluster: ConnectingCluster;
@@ -76,15 +67,10 @@ export abstract class HostConnection implements ConnectionHandler {
   #state = State.Connecting;
   /** What its TLS handshake has established; undefined without TLS. */
   security: ConnectionSecurity | undefined = undefined;
-  /** Undefined without TLS. */
-  #handshake: TlsHandshake | undefined;
-  /** The address of the HTTP proxy that it goes through; '': none. */
-  readonly proxyText: string;
-  readonly #proxy: ConnectProxy | undefined;
-  /** The proxy's answer to CONNECT, as far as it has arrived; undefined: none is awaited. */
-  #answer: ConnectAnswer | undefined;
-  /** What the connection begins with once it is connected; undefined: nothing, or it has begun. */
-  #opening: { readonly transport: HostTransport; readonly options: ConnectOptions } | undefined;
+  /** The address that it goes to, that of an HTTP proxy or another one of the host; '': the host's address. */
+  peerText: string;
+  /** The tries of the host's addresses; undefined: it has only one, or one is connected. */
+  #race: AddressRace | undefined;
 
   /** Begins to connect, or takes over `takenOver`. Throws, with nothing counted, when the connect cannot begin. */
   protected constructor(
@@ -101,10 +87,15 @@ export abstract class HostConnection implements ConnectionHandler {
     this.stats = stats;
     this.timer = new Timer<HostConnection>(this, onTimer);
     this.startMs = takenOver?.startMs ?? thread.clock.monotonicMs;
-    this.#proxy = cluster.transportOf(host)?.proxyOf(host);
-    this.proxyText = this.#proxy?.text ?? '';
-    this.id = takenOver?.id ?? this.#connect(options);
-    if (takenOver === undefined) this.#prepare(options);
+    const proxy = cluster.transportOf(host)?.proxyOf(host);
+    this.peerText = proxy?.text ?? '';
+    if (takenOver !== undefined) this.id = takenOver.id;
+    else if (host.additional !== undefined && proxy === undefined) this.id = this.#startRace(options, host.additional);
+    else {
+      if (host.isInternal) this.#localText = INTERNAL_CLIENT;
+      const target = { cluster, host, options, proxy };
+      this.id = new HostDial(this, target, proxy?.sockaddr ?? host.sockaddr, this.peerText).id;
+    }
     stats.increment(ClusterStats.at.upstream_cx_active);
     host.stats.increment(HostStats.at.cx_active);
     if (takenOver !== undefined) {
@@ -127,21 +118,13 @@ export abstract class HostConnection implements ConnectionHandler {
 
   /** The local address with port as text. The first call reads it from the kernel. */
   get localText(): string {
-    if (this.#localText === '') {
-      const raw = this.transport.localAddress(this.id);
-      this.#localText = addressText(decodeSockaddr(raw, 0, raw.length));
-    }
+    this.#localText ||= localTextOf(this.transport, this.id);
     return this.#localText;
-  }
-
-  /** The address of the host with port, as text. */
-  get remoteText(): string {
-    return this.host.address;
   }
 
   /** Sent bytes that the kernel has not accepted yet. */
   get pendingBytes(): number {
-    return this.isClosed ? 0 : this.transport.pendingBytes(this.id);
+    return this.isConnected ? this.transport.pendingBytes(this.id) : 0;
   }
 
   /** Queues memory[offset, offset + length). The caller guarantees that the range is valid. */
@@ -213,90 +196,30 @@ export abstract class HostConnection implements ConnectionHandler {
 
   // ── ConnectionHandler ────────────────────────────────────────────────────────────────────────────────────────────
 
-  onConnected(): void {
-    if (this.#opening !== undefined) this.#open(this.#opening);
-    if (this.#handshake === undefined && this.#answer === undefined) this.#ready();
-  }
+  /** No-op: a connection becomes its own handler when it is connected. */
+  onConnected(): void {}
 
-  onSecured(): void {
-    this.security = this.#handshake?.secured(this.transport, this.id, this);
-    this.#ready();
-  }
-
-  onHandshakeFailed(reasons: string): void {
-    this.#connectFailed(
-      PoolFailure.ConnectFailed,
-      this.#handshake?.failed(this.transport, this.id, this, reasons) ?? '',
-    );
-  }
-
-  judgePeer(peer: PresentedCertificate): number {
-    return this.#handshake!.judge(peer);
-  }
-
-  /** Begins to connect, and returns the ID of the connection. */
-  #connect(options: ConnectOptions): number {
-    const { bufferLimits, spec, thread } = this.#cluster;
+  /** Tries the host's addresses. */
+  #startRace(options: ConnectOptions, additional: readonly string[]): number {
+    const cluster = this.#cluster;
     const { host } = this;
-    const passed = this.#cluster
-      .transportOf(host)
-      ?.passthrough?.values(host.metadata, spec.metadata, options.traits?.shared);
-    const sockaddr = this.#proxy?.sockaddr ?? host.sockaddr;
-    if (!host.isInternal) return thread.transport.connect(sockaddr, spec, bufferLimits, this);
-    const { address } = host;
-    const { internal, transport } = thread;
-    this.#localText = INTERNAL_CLIENT;
-    return transport.within.connect(
-      bufferLimits,
-      internal?.bufferBytes,
-      this,
-      (fd) => internal?.listeners?.acceptWithin(fd, address, passed) ?? false,
-    );
+    const addresses = [host.address, ...additional].map(addressOfText);
+    const target = { cluster, host, options, proxy: undefined };
+    this.#race = new AddressRace(this, target, addressOrder(addresses, cluster.spec.addressPreference));
+    return NO_ID;
   }
 
-  #prepare(options: ConnectOptions): void {
-    const transport = this.#cluster.transportOf(this.host);
-    if (transport !== undefined && (transport.namesClient || this.#proxy?.request !== undefined))
-      this.#opening = { transport, options };
-    else this.#handshake = transport?.tls?.begin(this.transport, this.id, this.host, options);
-  }
+  // ── DialEvents ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  #open({ options, transport }: { readonly transport: HostTransport; readonly options: ConnectOptions }): void {
-    if (this.#proxy?.request !== undefined) {
-      this.#answer = new ConnectAnswer();
-      this.#send(this.#proxy.request);
-      return;
-    }
-    this.#opening = undefined;
-    const own = () => ({ localText: this.host.address, remoteText: this.localText });
-    this.#send(transport.opening(options.traits?.client, own));
-    this.#handshake = transport.tls?.begin(this.transport, this.id, this.host, options);
-  }
-
-  #send(bytes: Uint8Array): void {
-    const { memory } = this.#cluster.thread;
-    const offset = memory.scratch(bytes.length);
-    memory.bytes.set(bytes, offset);
-    this.send(offset, bytes.length);
-  }
-
-  /** Receives the proxy's answer to CONNECT. */
-  #answered(offset: number, length: number): void {
-    const { bytes } = this.#cluster.thread.memory;
-    const taken = this.#answer!.receive(bytes.subarray(offset, offset + length));
-    if (taken === Answer.Incomplete) return;
-    const { options, transport } = this.#opening!;
-    // A host that is spoken to by TLS says nothing first.
-    if (taken === Answer.Refused || (transport.tls !== undefined && taken < length)) return this.#refused();
-    this.#answer = this.#opening = undefined;
-    this.#handshake = transport.tls?.begin(this.transport, this.id, this.host, options);
-    if (this.#handshake !== undefined) return;
-    this.#ready();
-    if (taken < length && this.#state === State.Connected) this.onData(offset + taken, length - taken);
-  }
-
-  #ready(): void {
+  dialReady(dial: HostDial): void {
     const { clock, wheel } = this.#cluster.thread;
+    if (this.#race !== undefined) {
+      this.#race = undefined;
+      this.id = dial.id;
+      if (dial.peerText !== this.host.address) this.peerText = dial.peerText;
+    }
+    this.security = dial.security;
+    this.transport.setHandler(this.id, this);
     this.#state = State.Connected;
     wheel.cancel(this.timer);
     this.connectedMs = clock.monotonicMs;
@@ -305,22 +228,25 @@ export abstract class HostConnection implements ConnectionHandler {
     this.connected();
   }
 
+  dialFailed(_dial: HostDial, failure: PoolFailure, detail: string): void {
+    this.#connectFailed(failure, detail);
+  }
+
+  dialReceived(offset: number, length: number): void {
+    if (this.#state === State.Connected) this.onData(offset, length);
+  }
+
   onData(offset: number, length: number): void {
-    if (this.#answer !== undefined) return this.#answered(offset, length);
     this.stats.addBytes(ClusterStats.at.upstream_cx_rx_bytes_total, length);
-    if (this.#state === State.Connecting) this.#refused();
-    else this.received(offset, length);
+    this.received(offset, length);
   }
 
   onEnd(): void {
-    if (this.#state === State.Connecting) this.#refused();
-    else this.hostEnded();
+    this.hostEnded();
   }
 
-  onReset(errno: number, step: ConnectStep): void {
-    if (this.#state !== State.Connecting) return this.closedByHost();
-    const failure = step === ConnectStep.Bind ? PoolFailure.BindFailed : PoolFailure.ConnectFailed;
-    this.#connectFailed(failure, connectFailureText(this.#cluster.spec, errno, step));
+  onReset(_errno: number, _step: ConnectStep): void {
+    this.closedByHost();
   }
 
   abstract onBlocked(): void;
@@ -335,11 +261,6 @@ export abstract class HostConnection implements ConnectionHandler {
   }
 
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** Called when the host sends or ends before TLS has begun, which follows a header of the PROXY protocol. */
-  #refused(): void {
-    this.onHandshakeFailed('');
-  }
 
   #connectFailed(failure: PoolFailure, detail: string): void {
     const { at } = ClusterStats;
@@ -370,6 +291,10 @@ export abstract class HostConnection implements ConnectionHandler {
     const { clock, wheel } = this.#cluster.thread;
     const wasConnected = this.isConnected;
     this.#state = State.Closed;
+    if (this.#race !== undefined) {
+      this.id = this.#race.stop();
+      this.#race = undefined;
+    }
     wheel.cancel(this.timer);
     this.stats.decrement(ClusterStats.at.upstream_cx_active);
     this.host.stats.decrement(HostStats.at.cx_active);

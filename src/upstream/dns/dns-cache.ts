@@ -1,11 +1,13 @@
 // A cache of names that clients request: resolves each one when it is requested first, and again as long as it is used.
 
+import { isDeepStrictEqual } from 'node:util';
 import type { Random } from '../../common/random.js';
 import { shownName } from '../../common/text/shown.js';
 import { type Address, ipAddress } from '../../io/addresses/address.js';
 import { Timer, type Timers } from '../../io/time/timing-wheel.js';
 import { getLogger } from '../../log/logger.js';
 import type { DnsCacheSpec } from './dns-cache-spec.js';
+import { MAX_ADDRESSES } from './max-addresses.js';
 import type { DnsResult, LookupFamily } from './resolver.js';
 
 const logger = getLogger('dns');
@@ -50,6 +52,8 @@ export interface CachedHost {
   /** As in the request: `name:port`. */
   readonly key: string;
   readonly address: Address;
+  /** Its other addresses; undefined: it has none. */
+  readonly additional: readonly Address[] | undefined;
 }
 
 export class DnsCache {
@@ -84,7 +88,8 @@ export class DnsCache {
 
   /** The names that have an address. */
   *hosts(): Iterable<CachedHost> {
-    for (const { address, key } of this.#names.values()) if (address !== undefined) yield { key, address };
+    for (const { additional, address, key } of this.#names.values())
+      if (address !== undefined) yield { key, address, additional };
   }
 
   /**
@@ -126,7 +131,7 @@ export class DnsCache {
     if (result.status === 'timeout') this.#context.count('dns_query_timeout');
     const isAnswered = result.status === 'found' || result.status === 'not_found';
     this.#context.count(isAnswered ? 'dns_query_success' : 'dns_query_failure');
-    if (result.status === 'found') this.#found(name, result.addresses[0]!);
+    if (result.status === 'found') this.#found(name, result.addresses.slice(0, MAX_ADDRESSES));
     else name.details = detailsOf(result);
     if (name.address === undefined) this.#fail(name);
     if (name.address === undefined && this.#spec.forgetsFailures) return this.#forget(name);
@@ -149,10 +154,13 @@ export class DnsCache {
     return isExcluded ? Promise.resolve({ status: 'not_found' }) : this.#context.resolve(host, family);
   }
 
-  #found(name: CachedName, ip: string): void {
+  #found(name: CachedName, ips: readonly string[]): void {
     name.failures = 0;
-    if (name.address?.ip === ip) return;
-    name.address = ipAddress(ip, name.port);
+    const [address, ...others] = ips.map((ip) => ipAddress(ip, name.port)!);
+    const additional = others.length === 0 ? undefined : others;
+    if (isDeepStrictEqual(address, name.address) && isDeepStrictEqual(additional, name.additional)) return;
+    name.address = address;
+    name.additional = additional;
     this.#context.count('host_address_changed');
     for (const user of this.#users) user.changed();
   }
@@ -218,6 +226,7 @@ class CachedName {
   dueMs = 0;
   /** Undefined: it has none. */
   address: Address | undefined = undefined;
+  additional: readonly Address[] | undefined = undefined;
   isResolving = false;
   failures = 0;
   details = '';

@@ -3,6 +3,7 @@
 //
 // It does no I/O: DnsClusterContext resolves names, provides timers and counts.
 
+import { isDeepStrictEqual } from 'node:util';
 import type { Random } from '../../common/random.js';
 import { shownName } from '../../common/text/shown.js';
 import { ipAddress } from '../../io/addresses/address.js';
@@ -10,6 +11,7 @@ import { Timer, type Timers } from '../../io/time/timing-wheel.js';
 import { getLogger } from '../../log/logger.js';
 import type { DiscoverySpec, DnsSettings, EndpointSpec } from '../discovery-config.js';
 import type { ResolvedEndpoint } from '../hosts/host.js';
+import { MAX_ADDRESSES } from './max-addresses.js';
 import type { DnsResult, LookupFamily } from './resolver.js';
 
 const logger = getLogger('dns');
@@ -143,7 +145,7 @@ class Target {
   readonly timer: Timer<Target>;
   /** Consecutive failed resolutions. */
   failures = 0;
-  /** It is a single host, at the first address. */
+  /** It is a single host, which tries the addresses in turn. */
   readonly isLogical: boolean;
   /** Undefined before the first answer. */
   #addresses: readonly string[] | undefined = undefined;
@@ -154,11 +156,17 @@ class Target {
     this.isLogical = isLogical;
   }
 
-  /** Sets the addresses. Returns whether they differ from the old ones, ignoring the order. */
+  /** Sets the addresses. Returns whether they differ from the old ones; the order counts for a single host, which tries them in turn. */
   take(addresses: readonly string[]): boolean {
-    if (this.isLogical) addresses = addresses.slice(0, 1);
+    if (this.isLogical) return this.#takeOrdered(addresses.slice(0, MAX_ADDRESSES));
     const known = new Set(this.#addresses);
     const isSame = addresses.length === known.size && addresses.every((address) => known.has(address));
+    this.#addresses = addresses;
+    return !isSame;
+  }
+
+  #takeOrdered(addresses: readonly string[]): boolean {
+    const isSame = isDeepStrictEqual(addresses, this.#addresses ?? []);
     this.#addresses = addresses;
     return !isSame;
   }
@@ -184,8 +192,12 @@ class Target {
       localityWeight,
       transport,
     } = this.endpoint;
-    return (this.#addresses ?? []).map((ip) => ({
-      address: ipAddress(ip, port)!,
+    const addresses = (this.#addresses ?? []).map((ip) => ipAddress(ip, port)!);
+    const [, ...others] = addresses;
+    const additional = this.isLogical && others.length > 0 ? others : undefined;
+    return (this.isLogical ? addresses.slice(0, 1) : addresses).map((address) => ({
+      address,
+      additional,
       key: this.isLogical ? `${host}:${port}` : undefined,
       hostname: this.endpoint.hostname || host,
       weight,

@@ -74,6 +74,8 @@ export function checkTarget(
     isCanary: false,
     metadata: endpoint.metadata,
     transport: OWN_TRANSPORT,
+    // As in Envoy, only the first address is checked.
+    additional: undefined,
   };
   const usesHttp2 = check.check.kind === 'grpc' || (check.check.kind === 'http' && check.check.usesHttp2);
   return {

@@ -282,6 +282,11 @@ export function isSameAddress(a: Address, b: Address): boolean {
   return a.port === b.port && a.ip === b.ip && a.kind === b.kind && a.path === b.path;
 }
 
+function hasSameAdditional({ additional: a }: ResolvedEndpoint, { additional: b }: ResolvedEndpoint): boolean {
+  if (a === undefined || b === undefined) return a === b;
+  return a.length === b.length && a.every((address, index) => isSameAddress(address, b[index]!));
+}
+
 /** Compares two versions of the same host's endpoint, except for the health. */
 function isSameEndpoint(a: ResolvedEndpoint, b: ResolvedEndpoint): boolean {
   return (
@@ -292,6 +297,7 @@ function isSameEndpoint(a: ResolvedEndpoint, b: ResolvedEndpoint): boolean {
     a.localityWeight === b.localityWeight &&
     transportOf(a) === transportOf(b) &&
     isSameAddress(a.address, b.address) &&
+    hasSameAdditional(a, b) &&
     isSameLocality(a.locality, b.locality) &&
     isDeepStrictEqual(a.metadata, b.metadata) &&
     isDeepStrictEqual(a.localityMetadata, b.localityMetadata)
@@ -329,6 +335,7 @@ function layOut(hosts: readonly ListedHost[], before: HostSetData): HostSetData 
     ...metadataOf(hosts),
     ...localityMetadataOf(hosts),
     ...transportsOf(hosts),
+    ...additionalOf(hosts),
   };
   for (let index = 0; index < count; index++) {
     const host = hosts[index]!;
@@ -401,6 +408,11 @@ function localityMetadataOf(hosts: readonly ListedHost[]): Pick<HostSetData, 'lo
 function transportsOf(hosts: readonly ListedHost[]): Pick<HostSetData, 'transports'> {
   if (!hosts.some(({ endpoint }) => transportOf(endpoint) !== OWN_TRANSPORT)) return {};
   return { transports: hosts.map(({ endpoint }) => transportOf(endpoint)) };
+}
+
+function additionalOf(hosts: readonly ListedHost[]): Pick<HostSetData, 'additional'> {
+  if (!hosts.some(({ endpoint }) => endpoint.additional !== undefined)) return {};
+  return { additional: hosts.map(({ endpoint }) => endpoint.additional?.map(addressText) ?? null) };
 }
 
 function transportOf({ transport }: ResolvedEndpoint): number {

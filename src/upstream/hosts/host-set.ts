@@ -40,6 +40,8 @@ export interface HostSetData {
   readonly localityMetadata?: readonly (Metadata | null)[];
   /** Numbers of their transport sockets; absent: all have OWN_TRANSPORT. */
   readonly transports?: readonly number[];
+  /** Other addresses of the hosts, as text, null for hosts without; absent: no host has any. */
+  readonly additional?: readonly (readonly string[] | null)[];
 }
 
 /** Properties of a host that may change while it remains the same host. */
@@ -52,6 +54,8 @@ export interface HostDescription {
   metadata: Metadata | undefined;
   /** Number of its transport socket: see TransportMatches. */
   transport: number;
+  /** Other addresses of the host, as text; undefined: it has none. */
+  additional: readonly string[] | undefined;
 }
 
 /** A worker's object for a host. */
@@ -91,8 +95,8 @@ export class HostSet<H extends HostObject> {
   }
 
   describe(index: number): HostDescription {
-    const { canaries, hostnameIndexes, localities, localityIndexes, localityMetadata, metadata, names, transports } =
-      this.data;
+    const { additional, canaries, hostnameIndexes, localities, localityIndexes, localityMetadata } = this.data;
+    const { metadata, names, transports } = this.data;
     return {
       hostname: names[hostnameIndexes[index]!]!,
       locality: localities[localityIndexes[index]!]!,
@@ -100,6 +104,7 @@ export class HostSet<H extends HostObject> {
       isCanary: canaries[index] === 1,
       metadata: metadata?.[index] ?? undefined,
       transport: transports?.[index] ?? OWN_TRANSPORT,
+      additional: additional?.[index] ?? undefined,
     };
   }
 

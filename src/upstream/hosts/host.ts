@@ -44,6 +44,8 @@ export interface EndpointTraits {
 /** A resolved endpoint. */
 export interface ResolvedEndpoint extends EndpointTraits {
   readonly address: Address;
+  /** Other addresses of the same host, which are tried when connects to the first one fail or hang; undefined: it has none. */
+  readonly additional?: readonly Address[] | undefined;
   /** Identifies the host if it is not its address: a logical host stays the same host when its address changes. */
   readonly key?: string;
   /** Names the host in stats if its address does not: other hosts of the cluster may have the same one. */
@@ -72,6 +74,8 @@ export class Host<Pools = unknown> {
   isCanary: boolean;
   metadata: Metadata | undefined;
   transport: number;
+  /** Other addresses of it, as text; undefined: it has none. */
+  additional: readonly string[] | undefined;
   /** This thread's stats of the host. */
   readonly stats: Scope;
   /** Records outcomes of its tries; undefined without outlier detection. */
@@ -95,6 +99,7 @@ export class Host<Pools = unknown> {
     this.isCanary = described.isCanary;
     this.metadata = described.metadata;
     this.transport = described.transport;
+    this.additional = described.additional;
     this.stats = stats;
     this.monitor = monitor;
     this.#sockaddr = sockaddr;

@@ -42,6 +42,7 @@ export class FakePool {
         handlers.set(++this.lastId, handler);
         return this.lastId;
       },
+      setHandler: (id, handler) => void handlers.set(id, handler),
       close: (id) => void handlers.delete(id),
       send: () => {},
       serials: { next: () => this.lastId } as Transport['serials'],

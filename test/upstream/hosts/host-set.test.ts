@@ -40,6 +40,7 @@ class Pool implements HostObject {
   isCanary: boolean;
   metadata: Metadata | undefined = undefined;
   transport = 0;
+  additional: readonly string[] | undefined = undefined;
   sockaddr: Uint8Array;
   constructor(set: HostSet<Pool>, index: number) {
     this.block = set.data.blocks[index]!;

@@ -4,7 +4,7 @@ import { isIP } from 'node:net';
 import { durationMs } from '../../../common/time/duration.js';
 import { ipAddress } from '../../../io/addresses/address.js';
 import type { ExtensionCatalog } from '../../catalog/extension.js';
-import { type DnsFields, discoveryType, dnsFields } from '../../fields/discovery.js';
+import { type DnsFields, discoveryType, dnsFields, type HostSource } from '../../fields/discovery.js';
 import { shareOf } from '../../fields/fractional-percent.js';
 import { HTTP_OPTIONS, httpOptions } from '../../fields/http-options.js';
 import { PROXY_ADDRESS, proxyAddressIn } from '../../fields/proxy-address.js';
@@ -21,6 +21,7 @@ import type { Problems } from '../../text/problems.js';
 import { checkConnected, checkPipe, isPlainIp } from '../addresses.js';
 import { checkUnique } from '../names/unique-names.js';
 import { checkUpstreamFilters } from '../upstream-filters.js';
+import { checkAdditional } from './additional-addresses.js';
 import { checkEds } from './eds.js';
 import { checkEndpointCheck, checkHealthChecks } from './health-checks.js';
 import { checkHostProtocols } from './host-protocols.js';
@@ -76,12 +77,6 @@ export function checkCluster(cluster: Cluster, path: Path, catalog: ExtensionCat
   if (type === 'STATIC') checkSource(cluster, endpoints, path, problems);
   checkRefreshRate(dns, dnsPath, problems);
   checkResolver(dns.resolver, [...dnsPath, 'typed_dns_resolver_config'], problems);
-  if (type === 'LOGICAL_DNS' && dns.family === 'ALL') {
-    problems.error(
-      [...dnsPath, 'dns_lookup_family'],
-      "a LOGICAL_DNS cluster with 'ALL' needs Happy Eyeballs, which is not implemented in Baton: use AUTO or V4_PREFERRED",
-    );
-  }
   if (type === 'LOGICAL_DNS' && endpoints.length !== 1) {
     problems.error(
       assignmentPath,
@@ -280,7 +275,7 @@ const NO_NAME = /[\s\0:/]/;
 
 /** `lbPath`: the path of the enclosing LbEndpoint. */
 function checkEndpoint(
-  type: string,
+  type: HostSource,
   isTypeWrong: boolean,
   endpoint: Endpoint | undefined,
   lbPath: Path,
@@ -298,6 +293,7 @@ function checkEndpoint(
   checkConnected(address.socket_address, [...path, 'address', 'socket_address'], problems);
   checkPipe(address.pipe, [...path, 'address', 'pipe'], problems);
   checkEndpointCheck(endpoint, path, problems);
+  if (!isTypeWrong) checkAdditional(type, endpoint, path, problems);
   const { endpoint_id: id, server_listener_name: name } = address.envoy_internal_address ?? {};
   if (id?.includes('/'))
     problems.error(

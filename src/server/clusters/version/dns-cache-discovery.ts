@@ -87,8 +87,8 @@ export class DnsCacheDiscovery implements HostDiscovery, DnsCacheUser {
   #publish(): void {
     const endpoints: ResolvedEndpoint[] = [];
     const answered: string[] = [];
-    for (const { address, key } of this.#held.cache.hosts()) {
-      endpoints.push({ address, key, statName: key, hostname: key, ...TRAITS });
+    for (const { additional, address, key } of this.#held.cache.hosts()) {
+      endpoints.push({ address, additional, key, statName: key, hostname: key, ...TRAITS });
       if (this.#awaited.delete(key)) answered.push(key);
     }
     this.#listener.onHosts({ endpoints, policy: this.#policy });

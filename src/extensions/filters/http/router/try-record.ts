@@ -29,5 +29,5 @@ export function recordConnection(
   info.firstUpstreamTxMs = current.startMs;
   info.upstreamLocalAddress = connection.localText;
   info.upstreamSecurity = connection.security;
-  info.upstreamRemoteAddress = connection.proxyText || info.upstreamHost;
+  info.upstreamRemoteAddress = connection.peerText || info.upstreamHost;
 }

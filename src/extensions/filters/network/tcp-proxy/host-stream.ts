@@ -15,7 +15,7 @@ export interface HostStream {
   readonly connectedMs: number;
   readonly localText: string;
   /** The address of the HTTP proxy of the connection; '': none. */
-  readonly proxyText: string;
+  readonly peerText: string;
   readonly serial: number;
   readonly security: ConnectionSecurity | undefined;
   /** Bytes that a close has to send first. */

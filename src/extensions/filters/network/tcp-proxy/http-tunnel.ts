@@ -94,8 +94,8 @@ export class HttpTunnel implements HostStream, PoolRequest {
   get localText(): string {
     return this.#connection?.localText ?? '';
   }
-  get proxyText(): string {
-    return this.#connection?.proxyText ?? '';
+  get peerText(): string {
+    return this.#connection?.peerText ?? '';
   }
   get serial(): number {
     return this.#connection?.serial ?? 0;

@@ -114,7 +114,7 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostS
     const upstream = UpstreamSocket.takeOver(this, cluster, host, { id, startMs: takenOver.upstreamStartMs });
     this.#upstream = upstream;
     info.upstreamConnectionId = upstream.serial;
-    info.upstreamRemoteAddress = upstream.proxyText || takenOver.host;
+    info.upstreamRemoteAddress = upstream.peerText || takenOver.host;
     this.#beginPeriodicLog();
     this.#resumeTimeouts();
   }
@@ -271,13 +271,13 @@ export class ProxiedConnection implements DownstreamHandler, TunnelEvents, HostS
   upstreamConnected(): void {
     this.#activeMs = this.proxy.thread.clock.monotonicMs;
     const { info } = this;
-    const { connectedId, connectedMs, localText, proxyText, security, serial, startMs } = this.#upstream!;
+    const { connectedId, connectedMs, localText, peerText, security, serial, startMs } = this.#upstream!;
     info.upstreamConnectionId = serial;
     info.upstreamConnectStartMs = startMs;
     info.upstreamConnectEndMs = info.poolReadyMs = connectedMs;
     info.upstreamLocalAddress = localText;
     info.upstreamSecurity = security;
-    info.upstreamRemoteAddress = proxyText || info.upstreamHost;
+    info.upstreamRemoteAddress = peerText || info.upstreamHost;
     const { connected } = this.proxy.options.logs;
     if (connected.length > 0) this.#record('TcpUpstreamConnected', connected);
     this.#sendEarly();
