@@ -333,7 +333,7 @@ export interface DiscoveredFilterUser {
 export interface PrimaryScripts {
   /**
    * Returns a part that lasts as long as the use of a module: later versions of the module must accept its configuration. Throws
-   * a BatonError CONFIG_INVALID if the bootstrap does not register the module.
+   * a BatonError CONFIG_INVALID if the bootstrap does not register the module, or the module has refused the configuration.
    */
   use(module: string, kind: ScriptKind, config: unknown): PrimaryPart;
 }
@@ -354,6 +354,11 @@ export interface RouteFilters {
   readonly list: readonly RouteFilter[];
   /** Equal for chains that can share route tables. */
   readonly signature: string;
+  /**
+   * The modules of filters that are scripts, by the filters' names; undefined: the filter's configuration is discovered. Absent: there
+   * are none of either kind.
+   */
+  readonly scripts?: ReadonlyMap<string, string | undefined>;
 }
 
 /** The part of a filter on the primary. */

@@ -8,6 +8,7 @@ import { fileOfSource } from '../config/fields/file-of-source.js';
 import type { ApiConfigSource, PathConfigSource } from '../config/generated/api.js';
 import { FileSource } from './file-source.js';
 import type { GrpcSources } from './grpc/grpc-sources.js';
+import { PreparingReader } from './preparing-reader.js';
 import { CachedReader } from './reading/cached-reader.js';
 import { ReadingThread } from './reading/reading-thread.js';
 import { readingSettings } from './reading/settings.js';
@@ -45,9 +46,9 @@ export class ConnectedSources implements ConfigSources {
     return subscription;
   }
 
-  /** Returns a reader for resources that do not come from a subscription. */
+  /** Returns a reader for one subscription, or for resources that do not come from one. */
   reader(): ResourceReader {
-    return new CachedReader(this.#reading);
+    return new PreparingReader(new CachedReader(this.#reading), this.#context.prepare);
   }
 
   /** Checks later updates against another bootstrap. */
@@ -81,7 +82,7 @@ export class ConnectedSources implements ConfigSources {
     const key = JSON.stringify([type, path, watch]);
     let source = this.#files.get(key);
     if (source === undefined) {
-      const reader = new CachedReader(this.#reading);
+      const reader = this.reader();
       const { store, failed } = this.#context;
       source = new FileSource({ path, watch, type, reader, store, failed });
       this.#files.set(key, source);
@@ -110,7 +111,7 @@ export class ConnectedSources implements ConfigSources {
   async #rest(api: ApiConfigSource): Promise<{ subscribe(request: SubscriptionRequest): Subscription }> {
     const { RestSource } = await this.#loadRest();
     const { calls, failed, node, store } = this.#context;
-    const options = { calls, failed, node, store, reader: new CachedReader(this.#reading) };
+    const options = { calls, failed, node, store, reader: this.reader() };
     return { subscribe: (request) => new RestSource(request, api, options) };
   }
 
@@ -122,7 +123,7 @@ export class ConnectedSources implements ConfigSources {
       calls,
       adsConfig: this.#context.bootstrap().dynamic_resources?.ads_config,
       node: () => this.#reading.encode('envoy.config.core.v3.Node', node),
-      createReader: () => new CachedReader(this.#reading),
+      createReader: () => this.reader(),
       failed,
     });
     return this.#grpc;

@@ -528,6 +528,7 @@ function newFile(t: Test) {
     dynamic: DEFAULTS,
     node: {},
     counted() {},
+    prepare: async () => {},
     failed: (what, error) => failures.push(`${what}: ${error}`),
   });
   t.teardown(() => sources.close());

@@ -44,8 +44,8 @@ export interface LocatedScript extends NamedScript {
   readonly place: Problem;
 }
 
-/** Modules by the names of the filters that have them. */
-type Filters = ReadonlyMap<string, string>;
+/** Modules by the names of the HTTP filters that have them. */
+export type ScriptModules = ReadonlyMap<string, string>;
 
 /** Returns the modules in the order in which they are registered. */
 export function registeredScripts(bootstrap: Bootstrap): RegisteredScript[] {
@@ -75,13 +75,20 @@ export function namedScripts(value: unknown, path: Path = []): NamedScript[] {
   return found;
 }
 
+/** Returns the places in a part of a route configuration, for a chain whose filters have these modules. */
+export function scriptsOfRoutes(routes: unknown, filters: ScriptModules, path: Path = []): NamedScript[] {
+  const found: NamedScript[] = [];
+  walk(routes, [...path], filters, found);
+  return found;
+}
+
 /** `filters`: of the connection manager around the value. */
-function walk(value: unknown, path: PathPart[], filters: Filters, found: NamedScript[]): void {
+function walk(value: unknown, path: PathPart[], filters: ScriptModules, found: NamedScript[]): void {
   if (typeof value !== 'object' || value === null) return;
   const script = scriptOf(value);
   if (script !== undefined) found.push({ ...script, path: [...path], isOfRoute: false });
   const { http_filters: own } = value as { readonly http_filters?: unknown };
-  const known = Array.isArray(own) ? modulesOf(own) : filters;
+  const known = Array.isArray(own) ? scriptModules(own) : filters;
   for (const [name, inner] of Object.entries(value)) {
     path.push(Array.isArray(value) ? Number(name) : name);
     if (name === 'typed_per_filter_config') addRoute(inner, path, known, found);
@@ -90,7 +97,7 @@ function walk(value: unknown, path: PathPart[], filters: Filters, found: NamedSc
   }
 }
 
-function addRoute(configs: object, path: Path, filters: Filters, found: NamedScript[]): void {
+function addRoute(configs: object, path: Path, filters: ScriptModules, found: NamedScript[]): void {
   for (const [filter, given] of Object.entries(configs ?? {})) {
     const module = filters.get(filter);
     const config = unpack(anyOf(unpack(anyOf(given), FILTER_CONFIG)?.config ?? given), PER_ROUTE)?.config;
@@ -99,7 +106,8 @@ function addRoute(configs: object, path: Path, filters: Filters, found: NamedScr
   }
 }
 
-function modulesOf(filters: readonly unknown[]): Filters {
+/** Returns the modules of http_filters. */
+export function scriptModules(filters: readonly unknown[]): ScriptModules {
   const modules = new Map<string, string>();
   for (const filter of filters) {
     const { name, typed_config: config } = (filter ?? {}) as {

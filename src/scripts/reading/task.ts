@@ -3,7 +3,8 @@
 import type { ScriptImage, ScriptSource, ScriptUse } from '../image.js';
 
 export interface ScriptTask {
-  readonly sources: readonly ScriptSource[];
+  /** Modules to read, or versions that were read before. */
+  readonly sources: readonly (ScriptSource | ScriptImage)[];
   /** Configurations that the modules must accept. */
   readonly uses: readonly ScriptUse[];
 }

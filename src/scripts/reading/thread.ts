@@ -2,14 +2,14 @@
 // that serve.
 
 import { isMainThread, parentPort, workerData } from 'node:worker_threads';
-import { readScript } from './read-script.js';
+import { checkUses, readScript } from './read-script.js';
 import type { ReadScript, ScriptTask } from './task.js';
 
 async function readAll({ sources, uses }: ScriptTask): Promise<ReadScript[]> {
   const read: ReadScript[] = [];
   for (const source of sources) {
     const own = uses.filter(({ module }) => module === source.name);
-    read.push(await readScript(source, own));
+    read.push(await ('files' in source ? checkUses(source, own) : readScript(source, own)));
   }
   return read;
 }

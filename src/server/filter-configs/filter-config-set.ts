@@ -1,6 +1,7 @@
 // The discovered HTTP filter configurations (ECDS) on the primary. All chains that name the same one share it.
 
 import { isFileSource } from '../../config/fields/file-of-source.js';
+import { namedScripts } from '../../config/fields/scripts.js';
 import { keyOfDiscovered } from '../../extensions/discovered-filters.js';
 import type { DiscoveredFilterUser, PrimaryFilterConfigs, PrimaryPart } from '../../extensions/factories.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
@@ -24,6 +25,13 @@ export class FilterConfigSet implements PrimaryFilterConfigs {
 
   get providers(): Iterable<FilterConfigProvider> {
     return this.#providers.values();
+  }
+
+  /** Yields the modules of the discovered script filters with that name. */
+  *scriptModules(name: string): Generator<string, void> {
+    for (const provider of this.#providers.values()) {
+      if (provider.name === name) yield* namedScripts(provider.resource?.message).map(({ module }) => module);
+    }
   }
 
   /** Returns the parts of a snapshot for starting workers. */

@@ -8,10 +8,11 @@ import { messageWithoutSecrets } from '../../config/text/secrets.js';
 import type { RouteFilters } from '../../extensions/factories.js';
 import { findRouteMistakesInSteps } from '../../http/routing/tables/route-mistakes.js';
 import type { RouteFilter } from '../../http/routing/tables/route-table.js';
+import { routeScriptProblems } from './route-scripts.js';
 import type { RoutesContext } from './routes-context.js';
 
 /** What routes may name. */
-export type RouteNames = Pick<RoutesContext, 'clusterProblem' | 'secrets'>;
+export type RouteNames = Pick<RoutesContext, 'clusterProblem' | 'scripts' | 'secrets'>;
 
 /**
  * Returns all problems of `config` for chains with these filters; '' when it can be used.
@@ -33,6 +34,7 @@ export function* routeProblemsInSteps(
   context: RouteNames,
   validatesClusters: boolean,
 ): Generator<void, string> {
+  const all = [...chains];
   const problems = new Set<string>();
   const checksClusters = config.validate_clusters ?? validatesClusters;
   const checkCluster = (name: string): void => {
@@ -42,7 +44,11 @@ export function* routeProblemsInSteps(
   const report = (mistake: unknown): void => {
     for (const error of Mistakes.of(mistake)) problems.add(describeMistake(config, error));
   };
-  for (const filters of distinctChains(chains)) yield* findRouteMistakesInSteps(config, filters, report, checkCluster);
+  for (const filters of distinctChains(all)) yield* findRouteMistakesInSteps(config, filters, report, checkCluster);
+  if (context.scripts !== undefined) {
+    const reportScript = (problem: string) => problems.add(messageWithoutSecrets(problem, config));
+    yield* routeScriptProblems(config, all, context.scripts, reportScript);
+  }
   const secretProblem = problems.size === 0 ? context.secrets.problem(config) : undefined;
   if (secretProblem !== undefined) problems.add(secretProblem);
   return [...problems].map((problem) => describe(config, problem)).join('; ');

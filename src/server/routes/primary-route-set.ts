@@ -20,6 +20,7 @@ import { ScopedRoutesProvider } from './scopes/scoped-routes.js';
 /** Routes in the configuration of a connection manager. */
 export interface InlineRoutes {
   readonly config: RouteConfiguration;
+  readonly filters: RouteFilters;
   readonly since: Date;
 }
 
@@ -29,7 +30,7 @@ export class PrimaryRouteSet implements PrimaryRoutes {
   readonly #providers: RouteProviders;
   readonly #scoped = new Map<string, ScopedRoutesProvider>();
   #lastId = 0;
-  #managers = 0;
+  readonly #users = new Set<RouteUser>();
 
   constructor(context: RoutesContext) {
     this.#context = context;
@@ -38,7 +39,25 @@ export class PrimaryRouteSet implements PrimaryRoutes {
 
   /** There is a connection manager. */
   get isUsed(): boolean {
-    return this.#managers > 0;
+    return this.#users.size > 0;
+  }
+
+  /** Yields the filters of all chains. */
+  *chains(): Generator<RouteFilters, void> {
+    for (const { filters } of this.#users) yield filters;
+  }
+
+  /** The routes that sources have delivered, or the configured scopes have. */
+  *delivered(): Generator<RouteConfiguration, void> {
+    for (const { config } of this.#providers.all) if (config !== undefined) yield config;
+    for (const { routes } of this.#scoped.values()) yield* routes;
+  }
+
+  /** Yields all routes in use, each with the filters of the chains that have them. */
+  *routed(): Generator<{ readonly routes: RouteConfiguration; readonly filters: Iterable<RouteFilters> }, void> {
+    for (const { config, filters } of this.#inline) yield { routes: config, filters: [filters] };
+    for (const { config, filters } of this.#providers.all) if (config !== undefined) yield { routes: config, filters };
+    for (const { routes, filters } of this.#scoped.values()) for (const own of routes) yield { routes: own, filters };
   }
 
   get inline(): Iterable<InlineRoutes> {
@@ -67,11 +86,11 @@ export class PrimaryRouteSet implements PrimaryRoutes {
 
   attach(user: RouteUser): PrimaryPart {
     const part = this.#use(user);
-    this.#managers++;
+    this.#users.add(user);
     return {
       ...part,
       close: () => {
-        this.#managers--;
+        this.#users.delete(user);
         part.close();
       },
     };
@@ -88,7 +107,7 @@ export class PrimaryRouteSet implements PrimaryRoutes {
     this.#check(config, filters);
     const secrets = new HeldRouteSecrets(this.#context);
     secrets.add([config], waitFor);
-    const routes = { config, since: new Date() };
+    const routes = { config, filters, since: new Date() };
     const stats = new HeldRouteStats(this.#context);
     stats.add([config]);
     this.#inline.add(routes);

@@ -5,6 +5,7 @@ import type { StatsStore } from '../../stats/store.js';
 import type { ConfigSources } from '../../xds/subscription.js';
 import type { SnapshotParts } from '../workers/snapshots.js';
 import type { WorkerScopes } from '../workers/worker-scopes.js';
+import type { RouteScripts } from './route-scripts.js';
 import type { RouteSecrets } from './route-secrets.js';
 
 export interface RoutesContext {
@@ -14,6 +15,8 @@ export interface RoutesContext {
   /** Returns why routes cannot use the cluster `name`; undefined when they can. */
   clusterProblem(name: string): string | undefined;
   readonly secrets: RouteSecrets;
+  /** The verdicts of modules on configurations of routes. Undefined: no module is registered. */
+  readonly scripts: RouteScripts | undefined;
   /** Publishes to all running workers. Starting workers receive PrimaryRouteSet's snapshots. */
   publish(parts: SnapshotParts): void;
   /** Calls `callback` once, when all workers have applied what was published. */

@@ -133,17 +133,23 @@ export class RunningConfiguration {
       ports.port(SECRETS_PORT),
       bootstrap.static_resources?.secrets ?? [],
     );
+    this.scripts = new ScriptSet(bootstrap, scripts, ports.port(SCRIPTS_PORT), store, {
+      chains: () => this.routes.chains(),
+      routes: () => this.routes.delivered(),
+      routed: () => this.routes.routed(),
+      discovered: (filter) => this.filterConfigs.scriptModules(filter),
+    });
     this.routes = new PrimaryRouteSet({
       sources: this.#sources,
       store,
       scopes,
       secrets: new RouteSecrets(extensions, this.#filterSecrets),
       clusterProblem: (name) => this.clusters.routeProblem(name),
+      scripts: this.scripts.isUsed ? this.scripts.ofRoutes : undefined,
       publish,
       whenApplied,
       onDemand: ports.port(ON_DEMAND_PORT),
     });
-    this.scripts = new ScriptSet(bootstrap, scripts, ports.port(SCRIPTS_PORT), store);
     const { filterConfigs, routes } = this;
     this.#parts = new FilterParts(extensions, ports, serveEndpoint, {
       ...{ routes, filterConfigs, secrets: this.#filterSecrets },
@@ -295,6 +301,7 @@ export class RunningConfiguration {
       ...{ dynamic, node, store },
       calls: this.upstream.calls,
       counted: (counts) => processStats.countDynamic(counts),
+      prepare: (type, resources) => this.scripts.prepare(type, resources),
       failed: internalError,
     });
   }

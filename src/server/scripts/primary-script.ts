@@ -17,10 +17,18 @@ const logger = getLogger('filter');
 /** Node keeps what a version has loaded as long as the thread lives. */
 const MAX_GENERATIONS = 1000;
 
+/** What a module needs of all modules. */
+export interface ScriptOwner {
+  /** Called when `published` has changed. */
+  publish(): void;
+  /** Returns the configurations that routes in use give to the module. */
+  usesOfRoutes(): Iterable<ScriptUse>;
+}
+
 export class PrimaryScript {
   readonly #source: RegisteredScript;
   readonly #stats: Scope;
-  readonly #publish: () => void;
+  readonly #set: ScriptOwner;
   readonly #uses = new Set<ScriptUse>();
   readonly #watches = new Map<string, FileWatch>();
   #published: PublishedScript;
@@ -29,15 +37,14 @@ export class PrimaryScript {
   #isStale = false;
   #isClosed = false;
 
-  /** `publish`: called when `published` has changed. */
   constructor(
     source: RegisteredScript,
     read: ReadScript & { readonly image: ScriptImage },
     store: StatsStore,
-    publish: () => void,
+    set: ScriptOwner,
   ) {
     this.#source = source;
-    this.#publish = publish;
+    this.#set = set;
     this.#stats = store.scope(store.addScope(`script.${source.name}.`, ScriptStats));
     this.#published = { generation: 1, image: read.image };
     this.#stats.set(ScriptStats.at.generation, 1);
@@ -90,7 +97,8 @@ export class PrimaryScript {
     this.#isReading = true;
     while (this.#isStale && !this.#isClosed) {
       this.#isStale = false;
-      const [read] = await readScripts({ sources: [this.#source], uses: [...this.#uses] });
+      const uses = [...this.#uses, ...this.#set.usesOfRoutes()];
+      const [read] = await readScripts({ sources: [this.#source], uses });
       if (!this.#isClosed) this.#take(read!);
     }
     this.#isReading = false;
@@ -111,7 +119,7 @@ export class PrimaryScript {
     this.#published = { generation: generation + 1, image };
     this.#stats.increment(ScriptStats.at.reload_success);
     this.#stats.set(ScriptStats.at.generation, generation + 1);
-    this.#publish();
+    this.#set.publish();
     logger.info(`the script '${this.#source.name}' has changed: version ${generation + 1} serves new requests`);
   }
 

@@ -68,6 +68,7 @@ export class RoutesFixture {
       problem: () => undefined,
       use: () => ({ close() {} }),
     }),
+    scripts: undefined,
     clusterProblem: (name) => (this.clusters.has(name) ? undefined : `unknown cluster '${name}'`),
     publish: (parts) => this.published.push(parts),
     sources: {

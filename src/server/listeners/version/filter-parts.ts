@@ -2,7 +2,7 @@
 
 import { callExtension } from '../../../common/errors/defects.js';
 import { namedScripts } from '../../../config/fields/scripts.js';
-import type { FilterChain } from '../../../config/generated/api.js';
+import type { AccessLog, FilterChain } from '../../../config/generated/api.js';
 import type { PostEndpoint, PrimaryFilterContext, PrimaryPart } from '../../../extensions/factories.js';
 import { closePart } from '../../../extensions/primary-part.js';
 import type { ExtensionRegistry } from '../../../extensions/registry.js';
@@ -51,16 +51,33 @@ export class FilterParts {
         );
         parts.push(...(own ?? []).map((part) => ({ part, extension: extension.name })));
       }
-      // Access loggers have no parts of their own.
-      for (const { config, kind, module } of namedScripts(chain)) {
-        if (kind === 'access logger')
-          parts.push({ part: context.scripts.use(module, kind, config), extension: module });
-      }
+      parts.push(...this.#loggerParts(chain));
     } catch (error) {
       all.close();
       throw error;
     }
     return all;
+  }
+
+  /** Creates the parts of access loggers outside of chains. Throws BatonError when one cannot be used as configured. */
+  createForLogs(logs: readonly AccessLog[]): PrimaryPart {
+    const parts = this.#loggerParts(logs);
+    const all: PrimaryPart = {
+      close: () => {
+        if (this.#open.delete(all)) for (const { part, extension } of parts) closePart(part, extension);
+      },
+    };
+    this.#open.add(all);
+    return all;
+  }
+
+  /** Access loggers have no parts of their own, except those in TypeScript. */
+  #loggerParts(config: unknown): { readonly part: PrimaryPart; readonly extension: string }[] {
+    const loggers = namedScripts(config).filter(({ kind }) => kind === 'access logger');
+    return loggers.map(({ config: own, kind, module }) => ({
+      part: this.#context.scripts.use(module, kind, own),
+      extension: module,
+    }));
   }
 
   /** Closes the parts of all remaining chains. */

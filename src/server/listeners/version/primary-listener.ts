@@ -7,7 +7,7 @@ import { bindsToPort } from '../../../config/fields/binds-to-port.js';
 import { bufferLimitBytes } from '../../../config/fields/buffer-limit.js';
 import { isUdp } from '../../../config/fields/udp.js';
 import type { FilterChain, Listener } from '../../../config/generated/api.js';
-import type { ListenerIdentity } from '../../../extensions/factories.js';
+import type { ListenerIdentity, PrimaryPart } from '../../../extensions/factories.js';
 import { type Address, addressText } from '../../../io/addresses/address.js';
 import type { NativeShim } from '../../../io/shim.js';
 import type { DrainWindow } from '../../../listener/drain-window.js';
@@ -82,6 +82,8 @@ export class PrimaryListener implements PublishedItem {
   readonly #context: ListenerContext;
   readonly #statToken: string;
   readonly #scopes: HeldScopes;
+  /** Of its access loggers. */
+  readonly #logParts: PrimaryPart;
   #spec: ListenerSpec;
   #chains: readonly PrimaryChain[] = [];
   #sockets: ListenSockets;
@@ -126,6 +128,8 @@ export class PrimaryListener implements PublishedItem {
       this.#statToken = scopePrefix(config.stat_prefix || nameInStats(config));
       this.#scopes = scopes.hold(this.#ownScopes());
       undo.push(() => this.#scopes.discard());
+      this.#logParts = context.parts.createForLogs(config.access_log ?? []);
+      undo.push(() => this.#logParts.close());
       this.#chains = this.createChains(config, init);
     } catch (error) {
       for (const giveBack of undo.reverse()) giveBack();
@@ -387,6 +391,7 @@ export class PrimaryListener implements PublishedItem {
   free(): void {
     this.close();
     for (const chain of this.#chains) chain.free();
+    this.#logParts.close();
     this.#scopes.free();
     this.#context.blocks.free(this.name);
   }

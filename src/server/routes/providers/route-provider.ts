@@ -107,6 +107,11 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     this.#users.remove(user);
   }
 
+  /** The filters of the chains that have the routes. */
+  get filters(): Iterable<RouteFilters> {
+    return this.#users.filters();
+  }
+
   get isUsed(): boolean {
     return !this.#users.isEmpty;
   }
@@ -115,12 +120,12 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     return this.#state;
   }
 
-  /** The resource in use, as the source has sent it. */
   /** The routes with the discovered virtual hosts; undefined until they have arrived. */
   get config(): RouteConfiguration | undefined {
     return this.#config;
   }
 
+  /** The resource in use, as the source has sent it. */
   get resource(): Resource<RouteConfiguration> | undefined {
     return this.#resource;
   }
@@ -237,9 +242,11 @@ export class RouteProvider implements Watcher<RouteConfiguration> {
     return this.#signatures === before ? problems : this.#problems(config, this.#users.filters());
   }
 
-  /** The signatures of its users' filters. */
+  /** The signatures of its users' filters, with their modules. */
   get #signatures(): string {
-    const signatures = new Set(Array.from(this.#users.filters(), ({ signature }) => signature));
+    const signatures = new Set(
+      Array.from(this.#users.filters(), ({ scripts = [], signature }) => signature + JSON.stringify([...scripts])),
+    );
     return [...signatures].sort().join('\n');
   }
 

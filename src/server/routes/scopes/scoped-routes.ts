@@ -120,6 +120,16 @@ export class ScopedRoutesProvider implements Watcher<ScopedRouteConfiguration> {
     this.#users.remove(user);
   }
 
+  /** The filters of the chains that have the scopes. */
+  get filters(): Iterable<RouteFilters> {
+    return this.#users.filters();
+  }
+
+  /** The scopes' own routes. */
+  get routes(): Iterable<RouteConfiguration> {
+    return ownRoutes(this.#scopes).values();
+  }
+
   get isUsed(): boolean {
     return !this.#users.isEmpty;
   }

@@ -2,6 +2,7 @@
 
 import { callExtension } from '../../../../common/errors/defects.js';
 import { BatonError } from '../../../../common/errors/errors.js';
+import { scriptModules } from '../../../../config/fields/scripts.js';
 import type { Any, HttpFilter } from '../../../../config/generated/api.js';
 import type { RouteField, RouteFilter } from '../../../../http/routing/tables/route-table.js';
 import type { ExtensionFinder, RouteFilters } from '../../../factories.js';
@@ -12,7 +13,16 @@ import type { DiscoveredRouteConfig } from './discovered-filter.js';
 export function routeFilters(filters: readonly HttpFilter[] = [], extensions: ExtensionFinder): RouteFilters {
   const list = filters.map((filter) => routeFilter(filter, extensions));
   const kinds = filters.map(({ name, typed_config: own }, index) => [name, own?.['@type'], list[index]!.routeField]);
-  return { list, signature: JSON.stringify(kinds) };
+  const scripts = scriptsOf(filters);
+  return { list, signature: JSON.stringify(kinds), ...(scripts.size > 0 && { scripts }) };
+}
+
+function scriptsOf(filters: readonly HttpFilter[]): ReadonlyMap<string, string | undefined> {
+  const discovered = filters.flatMap(({ name = '', typed_config: own }) => (own === undefined ? [name] : []));
+  return new Map<string, string | undefined>([
+    ...scriptModules(filters),
+    ...discovered.map((name) => [name, undefined] as const),
+  ]);
 }
 
 /** A filter without typed_config, whose configuration is discovered, may be of any kind. */
