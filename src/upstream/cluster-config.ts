@@ -35,7 +35,7 @@ import type {
   UpstreamConnectionOptions_HappyEyeballsConfig,
 } from '../config/generated/api.js';
 import { nameCase } from '../http/codec/name-case.js';
-import { DEFAULT_HTTP1_OPTIONS, type Http1Options, type Http2Options } from '../http/codec/options.js';
+import { DEFAULT_HTTP1_OPTIONS, type Http1Options, type Http2Options, TUNNEL_FLUSH_MS } from '../http/codec/options.js';
 import { http2Options as http2CodecOptions } from '../http/h2/options.js';
 import { HashPolicy } from '../http/routing/hashing/hash-policy.js';
 import { AddressKind, encodeIp } from '../io/addresses/address.js';
@@ -273,7 +273,7 @@ function http2ClientOptions(
 ): Http2Options | undefined {
   if (http2 === undefined) return undefined;
   const { dropsTrailers: _, ...limits } = clientOptions(common, {});
-  return http2CodecOptions(http2, { ...limits, flushTimeoutMs: 0, underscores: 'ALLOW' });
+  return http2CodecOptions(http2, { ...limits, flushTimeoutMs: TUNNEL_FLUSH_MS, underscores: 'ALLOW' });
 }
 
 function thresholdsOf(breakers: CircuitBreakers | undefined, priority: 'DEFAULT' | 'HIGH') {

@@ -146,6 +146,8 @@ export interface ClientCodecEvents {
   onEnded(isCutOff: boolean): void;
   /** Called when a tunnel's sending direction has ended: the owner may half-close the socket. */
   onHalfClose?(): void;
+  /** Called when check() must be called soon, in a later turn. */
+  onCheckDue?(): void;
 }
 
 /** The client's end of a connection. */

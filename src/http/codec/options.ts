@@ -86,3 +86,6 @@ export const DEFAULT_HTTP2_OPTIONS: Http2Options = {
   maxHeadBytes: 60 * 1024,
   maxHeaders: 100,
 };
+
+/** How long the host of a tunnel that has ended may accept none of the rest: longer than that of other requests, which it may read slowly. */
+export const TUNNEL_FLUSH_MS = 60_000;

@@ -187,7 +187,15 @@ export class H2ClientCodec extends H2Connection implements ClientCodec {
     if (stream.isEndSent) this.closeStream(stream);
     else if (!stream.isTunnel) this.#endEarly(stream);
     // The queued rest of a tunnel is sent, but its decoder may serve another request by then.
-    else if (stream.isEndQueued) stream.decoder = undefined;
+    else if (stream.isEndQueued) {
+      stream.decoder = undefined;
+      this.#events.onCheckDue?.();
+    }
+  }
+
+  /** As in Envoy, the timeouts of its caller end any other stream. */
+  protected override isFlushing(stream: H2Stream): boolean {
+    return stream.isEndQueued && stream.decoder === undefined;
   }
 
   /** A caller that has not ended the request must not send more of it, because the object may serve another one. */

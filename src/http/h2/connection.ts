@@ -127,6 +127,8 @@ export abstract class H2Connection implements ConnectionCodec, StreamCarrier, Re
   protected abstract onPeerSettings(): void;
   /** Called when a direction of a stream may be complete. Closes or resets the stream if nothing more is needed of it. */
   abstract settle(stream: H2Stream): void;
+  /** Returns whether nothing but the peer's windows keeps the stream: the flush timeout applies. */
+  protected abstract isFlushing(stream: H2Stream): boolean;
   /** Called when a stream was removed from the table. */
   protected abstract onStreamClosed(stream: H2Stream): void;
   /** Called when the peer has half-closed and everything before that was handled. */
@@ -210,7 +212,7 @@ export abstract class H2Connection implements ConnectionCodec, StreamCarrier, Re
     for (const stream of this.streams.values()) {
       if (stream.queue === undefined) continue;
       left = Math.min(left, flushTimeoutMs);
-      if (!stream.isEndQueued) continue;
+      if (!this.isFlushing(stream)) continue;
       const { bytes } = stream.queue;
       if (stream.stuckBytes !== bytes) {
         stream.stuckBytes = bytes;

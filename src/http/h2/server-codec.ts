@@ -245,6 +245,10 @@ export class H2ServerCodec extends H2Connection implements ServerCodec {
     this.fail(ErrorCode.ProtocolError, 'invalid message');
   }
 
+  protected override isFlushing(stream: H2Stream): boolean {
+    return stream.isEndQueued;
+  }
+
   override settle(stream: H2Stream): void {
     if (!stream.isEndSent || !stream.isOpen || stream.isHalfClosed || stream.isEndHeld) return;
     if (stream.isEndReceived) this.closeStream(stream);

@@ -8,6 +8,7 @@ import {
   type PoolProtocol,
   StreamEnd,
 } from '../../http/codec/connections.js';
+import { TUNNEL_FLUSH_MS } from '../../http/codec/options.js';
 import type { ByteSink, RequestEncoder, ResponseDecoder } from '../../http/codec/streams.js';
 import type { BufferedBytes } from '../../io/buffered-bytes.js';
 import type { ConnectStep } from '../../io/shim.js';
@@ -46,8 +47,6 @@ export interface ConnectionPool {
 
 /** How long pending bytes may take when a connection is closed in order. */
 const FLUSH_MS = 1000;
-/** The same for a tunnel: its host may read the rest more slowly. */
-const TUNNEL_FLUSH_MS = 60_000;
 /** How long the host of a tunnel that is ended in order may go on sending. */
 const TUNNEL_LINGER_MS = 5000;
 
@@ -191,6 +190,10 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
 
   onHalfClose(): void {
     this.transport.shutdown(this.id);
+  }
+
+  onCheckDue(): void {
+    this.pool.thread.wheel.hasten(this.timer, 0);
   }
 
   // ── HostConnection ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -103,6 +103,9 @@ class ClientPeer implements ClientCodecEvents {
   onCloseNotice(): void {
     this.#journal.push('close notice');
   }
+  onCheckDue(): void {
+    this.#journal.push('check due');
+  }
   onProtocolError(error: CodecError): void {
     this.#journal.push(`protocol error ${error.detail}`);
   }
@@ -244,13 +247,36 @@ t.test('a request gets no events once both directions of its tunnel have ended, 
     if (isClientFirst) peer.finish(encoder, '2345');
     peer.receive(data(1, 'bye', true));
     if (!isClientFirst) peer.finish(encoder, '2345');
-    t.same(peer.events(), ['one 200', ...(isClientFirst ? ['one blocked'] : []), 'one data bye end']);
+    t.same(peer.events(), ['one 200', ...(isClientFirst ? ['one blocked'] : []), 'one data bye end', 'check due']);
     peer.receive(windowUpdate(1, 2));
     t.same(peer.sent(), ['Data 1 2', 'Data 1 34']);
     peer.receive(resetFrame(1));
     t.same(peer.events(), ['complete']);
     t.equal(peer.end(), 0);
   }
+  t.end();
+});
+
+t.test('the rest of a tunnel that both sides have ended is given up if the host does not take it', (t) => {
+  const peer = connected({ flushTimeoutMs: 1000 }, [4, 2]);
+  const encoder = peer.request('one', { method: 'CONNECT', body: '1', isOpen: true });
+  peer.request('two', { method: 'POST', body: '12345' });
+  peer.receive(new FramePeer().headers(1, [[':status', '200']], false));
+  peer.turn(() => peer.codec.check(4000));
+  peer.turn(() => peer.codec.check(9000));
+  peer.finish(encoder, '2345');
+  peer.events();
+  peer.receive(data(1, '', true));
+  t.same(peer.events(), ['one data  end', 'check due']);
+  t.equal(peer.codec.check(10_000), 1000);
+  peer.receive(windowUpdate(1, 1));
+  t.equal(peer.codec.check(10_900), 1000, 'the host has taken some of it');
+  peer.turn(() => peer.codec.check(11_800));
+  peer.sent();
+  peer.turn(() => peer.codec.check(11_900));
+  t.same(peer.sent(), ['RstStream 1 CANCEL']);
+  t.same(peer.events(), ['complete'], 'a request whose caller waits has timeouts of its own');
+  t.equal(peer.end(), 0);
   t.end();
 });
 
