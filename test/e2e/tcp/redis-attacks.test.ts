@@ -13,12 +13,13 @@ function command(...words: string[]): string {
   return `*${words.length}\r\n${words.map((word) => `$${word.length}\r\n${word}\r\n`).join('')}`;
 }
 
-async function start(t: Test, prefix_routes: Config, clusters: Config[], op_timeout = '20s') {
+async function start(t: Test, prefix_routes: Config, clusters: Config[], more: Config = {}) {
   const typed_config = {
     '@type': 'type.googleapis.com/envoy.extensions.filters.network.redis_proxy.v3.RedisProxy',
     stat_prefix: 'r',
-    settings: { op_timeout },
+    settings: { op_timeout: '20s' },
     prefix_routes,
+    ...more,
   };
   const baton = await startBaton(t, {
     args: ['--concurrency', '1', '--worker-buffer-memory-mb', '128'],
@@ -145,4 +146,30 @@ t.test('a client that leaves while a host is slow', async (t) => {
   t.equal(await client.read(5), '$-1\r\n', 'not one of the replies to the others');
   t.match(await baton.stats('redis.r.'), { downstream_rq_active: 0, downstream_cx_active: 1 });
   t.equal(await baton.stat('cluster.one.upstream_rq_active'), 0);
+});
+
+t.test('clients that have not authenticated send little, and others are served', async (t) => {
+  const host = await startRedisHost(t);
+  const { baton, connect } = await start(
+    t,
+    { catch_all_route: { cluster: 'one' } },
+    [staticCluster('one', host.port)],
+    {
+      downstream_auth_passwords: [{ inline_string: 'secret' }],
+    },
+  );
+  const port = await baton.listenerPort('main');
+  const strangers = await Promise.all(Array.from({ length: 200 }, () => connectRaw(t, port)));
+  for (const stranger of strangers)
+    stranger.write(`*3\r\n$3\r\nSET\r\n$1\r\na\r\n$500000000\r\n${'x'.repeat(100_000)}`);
+  await waitFor(() => strangers.every(({ closed }) => closed !== 'open'), { what: 'the end of all connections' });
+  await baton.waitForStats({ 'redis.r.downstream_cx_active': 0, 'redis.r.downstream_cx_protocol_error': 200 });
+  const client = await connect();
+  const large = 'x'.repeat(1_000_000);
+  // Within one packet and later.
+  client.write(command('AUTH', 'secret') + command('SET', 'a', large));
+  t.equal(await client.read(10), OK + OK);
+  t.equal(host.values.get('a'), large);
+  client.write(command('AUTH', 'wrong') + command('MGET', ...Array.from({ length: 20 }, () => 'a')));
+  t.match(await client.readUntil(/protocol error/), /^-WRONGPASS|^-ERR invalid password/, 'the limit is there again');
 });

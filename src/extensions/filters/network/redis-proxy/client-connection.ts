@@ -140,7 +140,7 @@ export class ClientConnection implements DownstreamHandler, ReplyOrder, BlockedS
     this.#isReading = true;
     try {
       while (!this.#isOver && !this.#isLast && !this.#mustPause()) {
-        const command = this.#requests.next();
+        const command = this.#requests.next(this.#session.isAuthenticated);
         if (command === undefined) break;
         const exchange = new Exchange(this.#proxy, this, lengthOf(command));
         this.#pendingBytes += exchange.length;

@@ -24,12 +24,13 @@ const CLUSTER_READS: readonly string[] = ['info', 'keyslot', 'nodes', 'shards', 
 export class ClientSession {
   readonly #proxy: RedisProxyContext;
   readonly #transaction: Transaction;
-  #isAuthenticated: boolean;
+  /** The client may send every command. */
+  isAuthenticated: boolean;
 
   constructor(proxy: RedisProxyContext) {
     this.#proxy = proxy;
     this.#transaction = new Transaction(proxy);
-    this.#isAuthenticated = !proxy.credentials.areRequired;
+    this.isAuthenticated = !proxy.credentials.areRequired;
   }
 
   close(): void {
@@ -49,7 +50,7 @@ export class ClientSession {
     if (words.length < 2 && needsArgument(name)) return this.#invalid(exchange);
     if (name === 'auth') exchange.settle(this.#authenticate(words));
     else if (name === 'hello') this.#hello(exchange, words);
-    else if (!this.#isAuthenticated) exchange.settle(NO_AUTH);
+    else if (!this.isAuthenticated) exchange.settle(NO_AUTH);
     else if (kind === CommandKind.Own) this.#own(exchange, name, words);
     else if (exchange.begin(name)) this.#dispatch(exchange, kind, name, words);
     return true;
@@ -105,7 +106,7 @@ export class ClientSession {
     }
     const reply = this.#helloOptions(words);
     if (reply !== OK) return exchange.settle(reply);
-    exchange.settle(this.#isAuthenticated ? HELLO : NO_AUTH);
+    exchange.settle(this.isAuthenticated ? HELLO : NO_AUTH);
   }
 
   /** Authenticates if HELLO says so. Returns OK or an error. */
@@ -128,14 +129,14 @@ export class ClientSession {
   #authenticate(words: Command): Buffer {
     if (words.length === 3) return this.#pair(words[1]!, words[2]!);
     if (!this.#proxy.credentials.areRequired) return NO_PASSWORD;
-    this.#isAuthenticated = this.#proxy.credentials.accept(words[1]!);
-    return this.#isAuthenticated ? OK : WRONG_PASSWORD;
+    this.isAuthenticated = this.#proxy.credentials.accept(words[1]!);
+    return this.isAuthenticated ? OK : WRONG_PASSWORD;
   }
 
   #pair(username: Buffer, password: Buffer): Buffer {
     if (!this.#proxy.credentials.areRequired) return NO_PAIR;
-    this.#isAuthenticated = this.#proxy.credentials.accept(password, username);
-    return this.#isAuthenticated ? OK : WRONG_PAIR;
+    this.isAuthenticated = this.#proxy.credentials.accept(password, username);
+    return this.isAuthenticated ? OK : WRONG_PAIR;
   }
 
   #wrongCount(exchange: Exchange, words: Command): void {

@@ -46,7 +46,8 @@ export function isType(byte: number): boolean {
 }
 
 export class RespScanner {
-  readonly #maxElements: number;
+  /** Limit of the values, with all that is nested in them. */
+  maxElements: number;
   readonly #readsCommands: boolean;
   /** Of a command, the begin and the end of each argument, from the first byte of the value on. */
   readonly ranges: number[] = [];
@@ -60,7 +61,7 @@ export class RespScanner {
   #searched = 0;
 
   constructor(maxElements: number) {
-    this.#maxElements = maxElements;
+    this.maxElements = maxElements;
     this.#readsCommands = maxElements === MAX_WORDS;
   }
 
@@ -112,7 +113,7 @@ export class RespScanner {
     }
     if (start !== at || type !== ARRAY || count <= 0) this.isCommand = false;
     this.#left += (shape === Shape.Map ? 2 : 1) * Math.max(count, 0) - 1;
-    if (this.#left > this.#maxElements) throw new RespError(`more than ${this.#maxElements} elements`);
+    if (this.#left > this.maxElements) throw new RespError(`more than ${this.maxElements} elements`);
     return line + 2;
   }
 

@@ -148,6 +148,51 @@ t.test('deep nesting costs nothing', (t) => {
   t.end();
 });
 
+t.test('before it has authenticated, a client may send little', (t) => {
+  const read = (text: string, isKnown = false, room = new Room(0)) =>
+    thrownBy(() => {
+      const reader = new RequestReader(room);
+      for (let at = 0; at < text.length; at += 1000) {
+        const piece = Buffer.from(text.slice(at, at + 1000));
+        reader.add(piece, 0, piece.length);
+        while (reader.next(isKnown) !== undefined);
+        reader.keep();
+      }
+    });
+  t.equal(read(`*2\r\n$4\r\nAUTH\r\n$16384\r\n${'x'.repeat(16_384)}\r\n`.repeat(100)), undefined);
+  for (const text of [
+    `*2\r\n$4\r\nAUTH\r\n$100000\r\n${'x'.repeat(33_000)}`,
+    `AUTH ${'x'.repeat(33_000)}`,
+    `*11\r\n${'$1\r\na\r\n'.repeat(11)}`,
+    '*1\r\n'.repeat(20_000),
+  ]) {
+    t.ok(read(text) instanceof RespError, text.slice(0, 20));
+    t.notOk(read(text, true, new Room(1e6)) instanceof RespError, text.slice(0, 20));
+  }
+  t.end();
+});
+
+t.test('the words of a command that arrives are reserved besides its bytes', (t) => {
+  const room = new Room();
+  const reader = new RequestReader(room);
+  const piece = Buffer.from(`*100000\r\n${'$0\r\n\r\n'.repeat(50_000)}`);
+  reader.add(piece, 0, piece.length);
+  t.equal(reader.next(), undefined);
+  reader.keep();
+  t.ok(room.reserved >= piece.length + 50_000 * 16, `${room.reserved}`);
+  reader.add(piece, 9, piece.length - 9);
+  t.equal(reader.next()?.length, 100_000);
+  reader.keep();
+  t.equal(room.reserved, 0);
+  const full = new Room(400_000);
+  const other = new RequestReader(full);
+  other.add(piece, 0, piece.length);
+  t.ok(thrownBy(() => other.next()) instanceof HeldBytesError);
+  other.clear();
+  t.equal(full.reserved, 0);
+  t.end();
+});
+
 t.test('what has not arrived as a whole is bounded, and its room is released', (t) => {
   const room = new Room(300_000);
   const head = '*2\r\n$3\r\nSET\r\n$1000000\r\n';
