@@ -95,10 +95,10 @@ function checkUnused(cluster: Cluster, path: Path, problems: Problems): void {
 
 function checkHttp(config: HealthCheck_HttpHealthCheck, path: Path, problems: Problems): void {
   const { host = '', path: target = '' } = config;
-  if (target !== '' && !/^\/[!-~]*$/.test(target)) {
+  if (target !== '' && !/^\/[!"$-~]*$/.test(target)) {
     problems.error(
       [...path, 'path'],
-      `'${target}' is not a valid path: it must begin with '/' and contain neither spaces nor control characters`,
+      `'${target}' is not a valid path: it must begin with '/' and contain no space, control character or '#'`,
     );
   }
   if (!/^[!-~]*$/.test(host)) problems.error([...path, 'host'], `'${host}' is not a valid host`);

@@ -61,10 +61,8 @@ function checkService(service: ExtAuthzHttpService, where: string, report: Repor
   if (timeout !== undefined && durationMs(timeout) === 0) {
     report(`${where}.server_uri.timeout`, 'must be above 0: without a timeout a request could wait forever');
   }
-  if (prefix !== undefined && !/^\/[\x21-\x7e]*$/.test(prefix))
-    report(`${where}.path_prefix`, "it must begin with '/' and be plain ASCII");
-  if (override !== undefined && !/^\/[\x21-\x7e]*$/.test(override))
-    report(`${where}.path_override`, "it must begin with '/' and be plain ASCII");
+  if (prefix !== undefined && !TARGET.test(prefix)) report(`${where}.path_prefix`, NO_TARGET);
+  if (override !== undefined && !TARGET.test(override)) report(`${where}.path_override`, NO_TARGET);
   if (override !== undefined && prefix !== undefined)
     report(`${where}.path_override`, 'path_prefix is also set: leave one of them out');
   const allowed = `${where}.authorization_request.allowed_headers`;
@@ -88,3 +86,7 @@ const RESPONSE_LISTS = [
   'allowed_client_headers_on_success',
   'dynamic_metadata_from_headers',
 ] as const;
+
+/** The target of a request has no fragment. */
+const TARGET = /^\/[!"$-~]*$/;
+const NO_TARGET = "it must begin with '/' and be plain ASCII without spaces, control characters and '#'";
