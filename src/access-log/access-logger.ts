@@ -4,7 +4,7 @@ import type { FileAccessLog, StderrAccessLog, StdoutAccessLog } from '../config/
 import type { AccessLogFile, AccessLogFiles } from './files/file-log.js';
 import { compileFormat, type Format } from './formats/format.js';
 import { compileJsonFormat } from './formats/json-format.js';
-import { compileSubstitutionFormat } from './formats/substitution-format.js';
+import { compileLogFormat } from './formats/substitution-format.js';
 import type { HeaderNeeds } from './operators/operator.js';
 import type { StreamInfo } from './stream/stream-info.js';
 
@@ -26,20 +26,20 @@ export function createFileAccessLogger(config: FileAccessLog, files: AccessLogFi
 
 /** Creates a logger to standard output. Throws a BatonError for an invalid format. */
 export function createStdoutAccessLogger(config: StdoutAccessLog, files: AccessLogFiles): AccessLogger {
-  return new FileAccessLogger(compileSubstitutionFormat(config.log_format), files.open('/dev/stdout'));
+  return new FileAccessLogger(compileLogFormat(config.log_format), files.open('/dev/stdout'));
 }
 
 /** Creates a logger to standard error. Throws a BatonError for an invalid format. */
 export function createStderrAccessLogger(config: StderrAccessLog, files: AccessLogFiles): AccessLogger {
-  return new FileAccessLogger(compileSubstitutionFormat(config.log_format), files.open('/dev/stderr'));
+  return new FileAccessLogger(compileLogFormat(config.log_format), files.open('/dev/stderr'));
 }
 
 /** Compiles the format of a file logger. Throws a BatonError if it is invalid; validate() may use this too. */
 export function compileFileFormat(config: FileAccessLog): Format {
-  if (config.format) return compileFormat(config.format);
+  if (config.format) return compileFormat(config.format, { isLine: true });
   if (config.json_format !== undefined) return compileJsonFormat(config.json_format, { asStrings: true });
   if (config.typed_json_format !== undefined) return compileJsonFormat(config.typed_json_format);
-  return compileSubstitutionFormat(config.log_format);
+  return compileLogFormat(config.log_format);
 }
 
 class FileAccessLogger implements AccessLogger {

@@ -45,6 +45,26 @@ t.test('each field that can contain a format is compiled', async (t) => {
   }
 });
 
+t.test('what filters and clients have chosen stays on its line', async (t) => {
+  const info = stream();
+  info.ownDynamicMetadata().merge('jwt', { sub: 'a\r\nforged\u001b[1m\u0085\u007f\tü', list: ['a\nb'] });
+  info.ownFilterState().set('state', { text: 'a\nb', isReadOnly: false, sharing: 'NONE' });
+  const cases: [format: string, line: string][] = [
+    ['%DYNAMIC_METADATA(jwt:sub)%', 'a\\u000d\\nforged\\u001b[1m\\u0085\\u007f\\u0009ü'],
+    ['%METADATA(DYNAMIC:jwt:sub):3%', 'a\\u000d\\n'],
+    ['%DYNAMIC_METADATA(jwt:list)%', '["a\\nb"]'],
+    ['%FILTER_STATE(state:PLAIN)%', 'a\\nb'],
+    ["%CEL('a\\nb')%", 'a\\nb'],
+    ['%COALESCE({"operators": [{"command": "FILTER_STATE", "param": "state:PLAIN"}]})%', 'a\\nb'],
+  ];
+  for (const [format, line] of cases) {
+    for (const config of [{ format }, { log_format: { text_format_source: { inline_string: format } } }])
+      t.equal(Buffer.from(compileFileFormat(config).text(info), 'latin1').toString(), line, format);
+  }
+  const json = compileFileFormat({ log_format: { json_format: { a: '%FILTER_STATE(state:PLAIN)%' } } }).text(info);
+  t.equal(json, '{"a":"a\\nb"}\n', 'JSON has escapes of its own');
+});
+
 t.test('a format with an unreadable or invalid source is refused', async (t) => {
   const source = (text_format_source: object) => () => compileFileFormat({ log_format: { text_format_source } });
   const missing = {

@@ -2,7 +2,7 @@
 
 import t from 'tap';
 import { loadConfiguration, NO_CONFIGURATION } from '../../src/config/load/load.js';
-import { ENDS_A_LINE, ENDS_A_TEXT_LINE } from '../../src/config/schema/line-rules.js';
+import { BREAKS_A_HEADER, BREAKS_A_LINE } from '../../src/config/schema/line-rules.js';
 import { testCatalog } from './catalog.js';
 import { bootstrapOf, loadText, problemsOf } from './load-text.js';
 
@@ -54,14 +54,14 @@ const CASES: readonly (readonly [title: string, text: string, ...expected: strin
   ...['\\r', '\\n', '\\0'].map(
     (end) =>
       [
-        `values that become part of a line and contain a line end (${end})`,
+        `values that become part of a line and contain a control character (${end})`,
         `node: { id: "n${end}", cluster: "c${end}" }
 static_resources:
   listeners:
   - name: "l${end}"
     address: { pipe: { path: "/a${end}" } }
-    filter_chains: [ { filters: [ { name: h, typed_config: { "@type": ${HCM_URL}, stat_prefix: h, http_filters: [ ${ROUTER} ],
-      route_config: { virtual_hosts: [ { name: "v${end}", domains: [ "*" ], cors: { allow_methods: "a${end}", max_age: "m${end}" }, routes: [
+    filter_chains: [ { name: "f${end}", filters: [ { name: h, typed_config: { "@type": ${HCM_URL}, stat_prefix: h, http_filters: [ ${ROUTER} ],
+      route_config: { name: "r${end}", virtual_hosts: [ { name: "v${end}", virtual_clusters: [ { name: "c${end}", headers: [ { name: a } ] } ], domains: [ "*" ], cors: { allow_methods: "a${end}", max_age: "m${end}" }, routes: [
         { name: "r${end}", match: { prefix: / }, direct_response: { status: 200 } } ] } ] } } } ] } ]
   clusters:
   - name: "d${end}"
@@ -74,23 +74,44 @@ static_resources:
       { endpoint: { address: { socket_address: { address: "h${end}", port_value: 1 } } } } ] } ] }
   - { name: eds, type: EDS, eds_cluster_config: { service_name: "s${end}", eds_config: { path: /endpoints.yaml } } }
 `,
-        `baton.yaml:1:13: node.id: ${ENDS_A_LINE}`,
-        `baton.yaml:1:29: node.cluster: ${ENDS_A_LINE}`,
-        `${LISTENER}.name: ${ENDS_A_TEXT_LINE}`,
-        `${LISTENER}.address.pipe.path: ${ENDS_A_LINE}`,
-        `virtual_hosts[0].name: ${ENDS_A_LINE}`,
-        `virtual_hosts[0].cors.allow_methods: ${ENDS_A_LINE}`,
-        `virtual_hosts[0].cors.max_age: ${ENDS_A_LINE}`,
-        `virtual_hosts[0].routes[0].name: ${ENDS_A_LINE}`,
-        `${CLUSTER}.name: ${ENDS_A_LINE}`,
-        `${CLUSTER}.alt_stat_name: ${ENDS_A_LINE}`,
-        `locality.region: ${ENDS_A_TEXT_LINE}`,
-        `locality.zone: ${ENDS_A_TEXT_LINE}`,
-        `locality.sub_zone: ${ENDS_A_TEXT_LINE}`,
-        `lb_endpoints[0].endpoint.hostname: ${ENDS_A_LINE}`,
-        `lb_endpoints[0].endpoint.address.pipe.path: ${ENDS_A_LINE}`,
+        `baton.yaml:1:13: node.id: ${BREAKS_A_HEADER}`,
+        `baton.yaml:1:29: node.cluster: ${BREAKS_A_HEADER}`,
+        `${LISTENER}.name: ${BREAKS_A_LINE}`,
+        `${LISTENER}.address.pipe.path: ${BREAKS_A_HEADER}`,
+        `filter_chains[0].name: ${BREAKS_A_HEADER}`,
+        `route_config.name: ${BREAKS_A_HEADER}`,
+        `virtual_hosts[0].name: ${BREAKS_A_HEADER}`,
+        `virtual_hosts[0].virtual_clusters[0].name: ${BREAKS_A_HEADER}`,
+        `virtual_hosts[0].cors.allow_methods: ${BREAKS_A_HEADER}`,
+        `virtual_hosts[0].cors.max_age: ${BREAKS_A_HEADER}`,
+        `virtual_hosts[0].routes[0].name: ${BREAKS_A_HEADER}`,
+        `${CLUSTER}.name: ${BREAKS_A_HEADER}`,
+        `${CLUSTER}.alt_stat_name: ${BREAKS_A_HEADER}`,
+        `locality.region: ${BREAKS_A_LINE}`,
+        `locality.zone: ${BREAKS_A_LINE}`,
+        `locality.sub_zone: ${BREAKS_A_LINE}`,
+        `lb_endpoints[0].endpoint.hostname: ${BREAKS_A_HEADER}`,
+        `lb_endpoints[0].endpoint.address.pipe.path: ${BREAKS_A_HEADER}`,
         `static_resources.clusters[1].load_assignment.endpoints[0].lb_endpoints[0].endpoint.address.socket_address.address: 'h`,
-        `static_resources.clusters[2].eds_cluster_config.service_name: ${ENDS_A_TEXT_LINE}`,
+        `static_resources.clusters[2].eds_cluster_config.service_name: ${BREAKS_A_LINE}`,
+      ] as const,
+  ),
+  ...['\\e', '\\x7f', '\\u009b', '\\u2028'].map(
+    (control) =>
+      [
+        `names with a control character (${control})`,
+        `node: { id: "n${control}", cluster: c }
+static_resources:
+  listeners:
+  - name: "l${control}"
+    address: { pipe: { path: /a } }
+    filter_chains: [ { filters: [] } ]
+  clusters:
+  - name: "d${control}"
+`,
+        `baton.yaml:1:13: node.id: ${BREAKS_A_HEADER}`,
+        `${LISTENER}.name: ${BREAKS_A_LINE}`,
+        `${CLUSTER}.name: ${BREAKS_A_HEADER}`,
       ] as const,
   ),
   [
@@ -1334,6 +1355,7 @@ static_resources:
         codec_client_type: HTTP3
         receive: [ { text: "4F" } ]
     - { timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, tcp_health_check: { send: { text: 4F4 } } }
+    - { timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, http_health_check: { path: "/a#b" } }
   - name: b
     health_checks: [ { timeout: 1s, interval: 1s, unhealthy_threshold: 1, healthy_threshold: 1, grpc_health_check: {} } ]
   - name: c
@@ -1344,6 +1366,7 @@ static_resources:
 `,
     `baton.yaml:7:28: ${CLUSTER}.health_checks[0].unhealthy_threshold: it must be at least 1`,
     "health_checks[0].http_health_check.path: 'health z' is not a valid path: it must begin with '/'",
+    "health_checks[2].http_health_check.path: '/a#b' is not a valid path: it must begin with '/' and contain no space, control character or '#'",
     'health_checks[0].http_health_check.expected_statuses[0]: a range of statuses must start at 100 or above and end above its start and at 600 or below, found 200 to 200',
     'health_checks[0].http_health_check.retriable_statuses[0]: a range of statuses',
     "request_headers_to_add[0].header.key: set the host of a check in the field 'host' of http_health_check, or 'authority' of grpc_health_check",

@@ -4,6 +4,7 @@ import { Mistakes, messageOf } from '../../common/errors/errors.js';
 import type { CelExpressionConfig } from '../../config/generated/api.js';
 import { LogBuffer } from '../log-buffer.js';
 import { FormatError } from '../operators/format-error.js';
+import { OneLineOperator } from '../operators/one-line-operator.js';
 import { type HeaderNeeds, Literal, noHeaderNeeds, type Operator } from '../operators/operator.js';
 import { createOperator } from '../operators/operators.js';
 import type { ReplyBody } from '../operators/reply-body-operator.js';
@@ -17,6 +18,8 @@ export interface FormatOptions {
   omitEmptyValues?: boolean;
   /** The output is a header value. */
   isInHeader?: boolean;
+  /** The output is a line of a log: values stay on it. */
+  isLine?: boolean;
   /** Set if the output is the body of a local reply with this text. */
   replyBody?: ReplyBody | undefined;
   /** Functions of %CEL()% and %TYPED_CEL()%. */
@@ -33,7 +36,9 @@ export const DEFAULT_FORMAT =
 /** Compiles a format string. Throws a FormatError for an invalid operator, Mistakes for several. */
 export function compileFormat(format: string, options: FormatOptions = {}): Format {
   const needs = noHeaderNeeds();
-  const operators = parseOperators(format, needs, options);
+  let operators = parseOperators(format, needs, options);
+  if (options.isLine === true)
+    operators = operators.map((each) => (each.isFreeText ? new OneLineOperator(each) : each));
   return new Format(needs, new TextTemplate(operators, options.omitEmptyValues === true));
 }
 

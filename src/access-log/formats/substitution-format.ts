@@ -18,8 +18,18 @@ export function compileSubstitutionFormat(config: SubstitutionFormatString | und
   return buildEach([() => compileParts(config, replyBody), refuseContentType], (build) => build())[0]!;
 }
 
-function compileParts(config: SubstitutionFormatString | undefined, replyBody: ReplyBody | undefined): Format {
-  const options = { omitEmptyValues: config?.omit_empty_values === true, replyBody, cel: celConfig(config) };
+/** The same for the lines of an access log. */
+export function compileLogFormat(config: SubstitutionFormatString | undefined): Format {
+  if (!config?.content_type) return compileParts(config, undefined, true);
+  return compileSubstitutionFormat(config);
+}
+
+function compileParts(
+  config: SubstitutionFormatString | undefined,
+  replyBody: ReplyBody | undefined,
+  isLine = false,
+): Format {
+  const options = { omitEmptyValues: config?.omit_empty_values === true, replyBody, isLine, cel: celConfig(config) };
   if (config?.json_format !== undefined)
     return compileJsonFormat(config.json_format, { ...options, where: ['json_format'] });
   const { text_format_source: source, text_format: text = DEFAULT_FORMAT } = config ?? {};

@@ -31,6 +31,7 @@ function compiled({ name, parameter }: { name: string; parameter: string }, conf
 
 class CelOperator implements Operator {
   readonly isNumber = false;
+  readonly isFreeText = true;
   protected readonly expression: StreamExpression;
   protected readonly maxBytes: number;
 

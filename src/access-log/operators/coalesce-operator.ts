@@ -48,11 +48,13 @@ function checked(call: CoalescedCall, wrong: (what: string) => Error): Coalesced
 
 export class CoalesceOperator implements Operator {
   readonly isNumber = false;
+  readonly isFreeText: boolean;
   readonly #operators: readonly Operator[];
   readonly #maxBytes: number;
 
   constructor(operators: readonly Operator[], maxBytes = Number.MAX_SAFE_INTEGER) {
     this.#operators = operators;
+    this.isFreeText = operators.some((each) => each.isFreeText);
     this.#maxBytes = maxBytes;
   }
 

@@ -34,6 +34,7 @@ function splitAtMost(parameter: string): string[] {
 /** A field of an object that has fields. */
 class FieldOperator implements Operator {
   readonly isNumber = false;
+  readonly isFreeText = true;
   readonly #key: string;
   readonly #field: string;
   readonly #maxBytes: number;
@@ -63,6 +64,7 @@ function objectOf(info: StreamInfo, key: string, isUpstream: boolean): FilterSta
 
 class FilterStateOperator implements Operator {
   readonly isNumber = false;
+  readonly isFreeText = true;
   readonly #key: string;
   /** The string itself; otherwise it is JSON. */
   readonly #isPlain: boolean;

@@ -50,6 +50,7 @@ export function metadataAt(type: string, path: readonly string[]): Operator {
 
 class MetadataOperator implements Operator {
   readonly isNumber = false;
+  readonly isFreeText = true;
   readonly #find: Find;
   readonly #namespace: string;
   readonly #path: readonly string[];

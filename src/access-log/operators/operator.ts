@@ -8,6 +8,8 @@ import type { StreamInfo } from '../stream/stream-info.js';
 export interface Operator {
   /** JSON logs write the value as a number. */
   readonly isNumber: boolean;
+  /** The value may hold any characters, such as line ends. */
+  readonly isFreeText?: boolean;
   /** Appends the value. Returns false, with nothing appended, if there is none. */
   write(info: StreamInfo, out: LogBuffer): boolean;
   /** Like write(), but appends JSON. Absent: what write() appends is a number or the content of a string. */

@@ -1,5 +1,5 @@
 // Constraints that Baton adds to the API: values that can become part of headers, log lines or admin output must not contain
-// line ends.
+// control characters, which end lines, make headers invalid, and control terminals.
 
 import type { Messages } from '../generated/api.js';
 
@@ -17,6 +17,9 @@ const IN_HEADS: Fields = {
   'envoy.config.endpoint.v3.Endpoint': ['hostname'],
   'envoy.config.route.v3.VirtualHost': ['name'],
   'envoy.config.route.v3.Route': ['name'],
+  'envoy.config.route.v3.RouteConfiguration': ['name'],
+  'envoy.config.route.v3.VirtualCluster': ['name'],
+  'envoy.config.listener.v3.FilterChain': ['name'],
   'envoy.config.route.v3.CorsPolicy': ['allow_methods', 'allow_headers', 'expose_headers', 'max_age'],
   'envoy.extensions.filters.http.cors.v3.CorsPolicy': ['allow_methods', 'allow_headers', 'expose_headers', 'max_age'],
 };
@@ -29,20 +32,21 @@ const IN_TEXTS: Fields = {
   'envoy.config.listener.v3.Listener': ['name'],
 };
 
-/** Characters that end a line, and the errors for them. */
-const ENDS_LINE = /[\0\r\n]/;
-export const ENDS_A_LINE = 'it must not contain a line end (CR, LF) or NUL, because it can become part of headers';
-export const ENDS_A_TEXT_LINE =
-  'it must not contain a line end (CR, LF) or NUL, because it becomes part of a line in the log and the admin interface';
+/** Control characters and the line ends of Unicode, and the errors for them. */
+const BREAKS_LINE = /[\0-\x1f\x7f-\x9f\u2028\u2029]/;
+export const BREAKS_A_HEADER =
+  'it must not contain a control character, such as a line end (CR, LF) or NUL, because it can become part of headers';
+export const BREAKS_A_LINE =
+  'it must not contain a control character, such as a line end (CR, LF) or NUL, because it becomes part of a line in the log and the admin interface';
 
-export function endsLine(text: string): boolean {
-  return ENDS_LINE.test(text);
+export function breaksLine(text: string): boolean {
+  return BREAKS_LINE.test(text);
 }
 
 /** Returns the error for a field's value, or undefined. */
 export function brokenLineRule(message: string, field: string, value: unknown): string | undefined {
-  if (typeof value !== 'string' || !endsLine(value)) return undefined;
+  if (typeof value !== 'string' || !breaksLine(value)) return undefined;
   const has = (fields: Fields) => fields[message as keyof Messages]?.some((each) => each === field);
-  if (has(IN_HEADS)) return ENDS_A_LINE;
-  return has(IN_TEXTS) ? ENDS_A_TEXT_LINE : undefined;
+  if (has(IN_HEADS)) return BREAKS_A_HEADER;
+  return has(IN_TEXTS) ? BREAKS_A_LINE : undefined;
 }

@@ -7,7 +7,7 @@ import { shownName } from '../../common/text/shown.js';
 import { durationMs } from '../../common/time/duration.js';
 import { MAX_TIMER_MS } from '../../common/time/max-timer.js';
 import type { ApiConfigSource } from '../../config/generated/api.js';
-import { endsLine } from '../../config/schema/line-rules.js';
+import { breaksLine } from '../../config/schema/line-rules.js';
 import { escaped } from '../../config/text/problem.js';
 import type { GrpcCall } from '../../grpc/grpc-call.js';
 import { GrpcChannel } from '../../grpc/grpc-channel.js';
@@ -166,7 +166,7 @@ export class ManagementStream {
 
   /** Sets the identifier of the control plane. One with a line end is ignored; such a response is refused. */
   identify(identifier: string): void {
-    if (identifier === this.#identifier || endsLine(identifier)) return;
+    if (identifier === this.#identifier || breaksLine(identifier)) return;
     this.#identifier = identifier;
     this.#context.store.setText(this.#scope, ControlPlaneStats.at.identifier, identifier);
   }

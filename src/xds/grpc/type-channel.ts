@@ -4,7 +4,7 @@
 import { messageOf } from '../../common/errors/errors.js';
 import { runSync } from '../../common/time/next-turn.js';
 import { StepQueue } from '../../common/time/step-queue.js';
-import { ENDS_A_TEXT_LINE, endsLine } from '../../config/schema/line-rules.js';
+import { BREAKS_A_LINE, breaksLine } from '../../config/schema/line-rules.js';
 import { rejectionText } from '../rejection-text.js';
 import { type Resource, type ResourceType, removedNames } from '../resource.js';
 import type { ReadResources, ResourceReader } from '../resource-reader.js';
@@ -277,6 +277,6 @@ function ttlsOf({ resources }: Response, read: ReadResources): (readonly [string
  * for files.
  */
 function lineEndIn({ identifier = '', version }: Response): string | undefined {
-  if (endsLine(version)) return `the version of the response: ${ENDS_A_TEXT_LINE}`;
-  return endsLine(identifier) ? `control_plane.identifier: ${ENDS_A_TEXT_LINE}` : undefined;
+  if (breaksLine(version)) return `the version of the response: ${BREAKS_A_LINE}`;
+  return breaksLine(identifier) ? `control_plane.identifier: ${BREAKS_A_LINE}` : undefined;
 }
