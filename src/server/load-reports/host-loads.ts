@@ -20,7 +20,7 @@ export interface ReportedCluster {
   readonly hosts: readonly KnownHost[];
   /** The category of requests that its assignment demands to drop; undefined: it demands none. */
   readonly drop: { readonly category: string } | undefined;
-  /** Their number so far. */
+  /** Their number so far, modulo 2^32. */
   readonly droppedByPolicy: number;
 }
 
@@ -79,19 +79,20 @@ export class HostLoads {
       const key = JSON.stringify([priority, locality.region, locality.zone, locality.subZone]);
       let load = localities.get(key);
       if (load === undefined) localities.set(key, (load = new LocalityLoad(host, showsEndpoints)));
-      const counted = this.#take(host, this.#requests(host));
+      const counted = this.#take(host, this.#requests(host)).map((count) => Math.max(0, count));
       load.add(host, counted, this.#store.totalAt(host.scope, HostStats.at.rq_active, Kind.Gauge));
       if (index % BATCH === BATCH - 1) yield;
     }
     const upstream_locality_stats = [...localities.values()].flatMap((load) => load.stats ?? []);
-    const [dropped, droppedByPolicy] = this.#take(cluster.scope, this.#dropped(cluster));
+    const [dropped = 0, policy = 0] = this.#take(cluster.scope, this.#dropped(cluster));
+    const droppedByPolicy = policy >>> 0;
     return {
       cluster_name: cluster.spec.name,
       cluster_service_name: cluster.edsServiceName,
       upstream_locality_stats,
-      total_dropped_requests: dropped! + droppedByPolicy!,
+      total_dropped_requests: Math.max(0, dropped) + droppedByPolicy,
       dropped_requests:
-        droppedByPolicy! > 0 ? [{ category: cluster.drop?.category ?? '', dropped_count: droppedByPolicy }] : [],
+        droppedByPolicy > 0 ? [{ category: cluster.drop?.category ?? '', dropped_count: droppedByPolicy }] : [],
     };
   }
 
@@ -113,12 +114,12 @@ export class HostLoads {
     this.#known.set(key, { reported: now, last: now, report: this.#sent });
   }
 
-  /** Returns what was counted since the previous report that was sent. */
+  /** Returns what was counted since the previous report that was sent: less than 0 if a counter was reset, or has begun again at 0. */
   #take(key: object, now: Counters): Counters {
     const before = this.#known.get(key);
     const reported = before === undefined ? [] : before.report <= this.#sent ? before.last : before.reported;
     this.#known.set(key, { reported, last: now, report: this.#report });
-    return now.map((count, index) => Math.max(0, count - (reported[index] ?? 0)));
+    return now.map((count, index) => count - (reported[index] ?? 0));
   }
 }
 
