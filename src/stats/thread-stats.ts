@@ -44,6 +44,9 @@ export interface StatsChunks {
   readonly ranges: readonly { readonly thread: number; readonly index: number; readonly buffer: SharedArrayBuffer }[];
 }
 
+/** Limit of the names without a scope in a thread: they are never removed, and configurations may bring ever new ones. */
+export const MAX_LASTING_NAMES = 50_000;
+
 export class ThreadStats {
   /** The thread's range; the primary also keeps the store's records there. */
   readonly range: ThreadRange;
@@ -52,6 +55,8 @@ export class ThreadStats {
   /** Handles of names, by prefix, NUL, and name. */
   readonly #named = new Map<string, DynamicCounter | DynamicGauge | DynamicHistogram>();
   #retiredSeen: number;
+  /** Names without a scope. */
+  #lastingNames = 0;
 
   /** A thread that replaces a dead one finds all names and histograms of its predecessor. */
   constructor(attachment: WorkerStatsAttachment) {
@@ -97,7 +102,8 @@ export class ThreadStats {
 
   /**
    * Returns the counter `prefix + name`, created on first use; callers keep the handle. `prefix` is that of a scope, with
-   * which the counter is removed. The name must not be in a layout of the scope.
+   * which the counter is removed; a counter with the prefix '' is never removed, and above MAX_LASTING_NAMES counts nothing. The name must
+   * not be in a layout of the scope.
    */
   dynamicCounter(prefix: string, name: string): DynamicCounter {
     const handle = this.#find(prefix, name, Kind.Counter, 'none');
@@ -129,11 +135,14 @@ export class ThreadStats {
     const key = `${prefix}\0${name}`;
     const known = this.#named.get(key);
     if (known !== undefined) return known;
-    const place = this.range.newName(prefix, name, kind, unit);
+    const isLasting = prefix === '';
+    const isFull = isLasting && this.#lastingNames >= MAX_LASTING_NAMES;
+    const place = isFull ? this.range.refuse() : this.range.newName(prefix, name, kind, unit);
     const handle = this.#handle(place, kind);
     // Without room the handle counts into a dummy, and the next caller retries.
     if (place === 0) return handle;
     this.#named.set(key, handle);
+    if (isLasting) this.#lastingNames++;
     Atomics.add(this.range.control, Control.Names, 1);
     return handle;
   }
@@ -151,6 +160,7 @@ export class ThreadStats {
     const prefix = range.text(place, NAMED_TEXT, 0, prefixBytes);
     const name = range.text(place, NAMED_TEXT, prefixBytes, range.word(place, NamedRecord.NameBytesWord));
     this.#named.set(`${prefix}\0${name}`, this.#handle(place, range.word(place, NamedRecord.KindWord)));
+    if (prefix === '') this.#lastingNames++;
   }
 
   /** Drops the handles of names that the primary has freed with their scopes, and reclaims their records. */

@@ -1,7 +1,7 @@
 import t from 'tap';
 import { defineLayout, type Layout } from '../../src/stats/layout.js';
 import { StatsStore } from '../../src/stats/store.js';
-import { type ScopeRef, ThreadStats } from '../../src/stats/thread-stats.js';
+import { MAX_LASTING_NAMES, type ScopeRef, ThreadStats } from '../../src/stats/thread-stats.js';
 
 const Cluster = defineLayout({
   cx_total: 'counter',
@@ -299,6 +299,26 @@ t.test('a full range loses samples, counts them, and is extended at the next flu
   worker!.dynamicCounter('lost.', `${name}${made - 1}`).increment();
   t.equal(worker!.dropped, 1);
   for (const at of [0, made - 2, made - 1]) t.equal(store.value(`lost.${name}${at}`), 1);
+});
+
+t.test('names that no scope removes are bounded, and those that exist go on', async (t) => {
+  const { store, threads } = storeWith(1);
+  const [worker] = threads;
+  for (let made = 0; made < MAX_LASTING_NAMES; made++) {
+    worker!.dynamicCounter('', `p${made}.n`).increment();
+    if (worker!.dropped === 0) continue;
+    store.flush();
+    worker!.addChunks(store.chunksSince(0));
+    worker!.dynamicCounter('', `p${made}.n`).increment();
+  }
+  const before = worker!.dropped;
+  worker!.dynamicCounter('', 'one.more').increment();
+  t.equal(worker!.dropped, before + 1);
+  worker!.dynamicCounter('scope.', 'one.more').increment();
+  worker!.dynamicCounter('', 'p0.n').increment();
+  t.equal(worker!.dropped, before + 1);
+  t.equal(store.value('scope.one.more'), 1);
+  t.equal(store.value('p0.n'), 2);
 });
 
 t.test('a thread without the memory of a scope reports that', async (t) => {

@@ -125,15 +125,21 @@ export class RangeWriter extends RangeView {
     let place = this.end();
     const left = RANGE_SLOTS - (place & RANGE_MASK);
     if (size > left) {
-      if (place >>> RANGE_SHIFT === this.slots.length - 1) return this.#refuse();
+      if (place >>> RANGE_SHIFT === this.slots.length - 1) return this.refuse();
       this.words[place >>> RANGE_SHIFT]![(place & RANGE_MASK) * 2 + 1] = left;
       place += left;
     }
-    if (place >>> RANGE_SHIFT >= this.slots.length) return this.#refuse();
+    if (place >>> RANGE_SHIFT >= this.slots.length) return this.refuse();
     if ((place & RANGE_MASK) === 0) place += RANGE_GUARD;
     this.words[place >>> RANGE_SHIFT]![(place & RANGE_MASK) * 2 + 1] = sizeWord;
     Atomics.store(this.control, Control.End, place + size);
     return place;
+  }
+
+  /** Counts something that is lost without room. Returns 0. */
+  refuse(): number {
+    this.control[Control.Dropped]!++;
+    return 0;
   }
 
   /** Called when the record is written. It is in use from now on. */
@@ -171,10 +177,5 @@ export class RangeWriter extends RangeView {
   /** Writes text at byte `from` after slot `at` of the record; the caller has allocated the room. */
   setText(place: number, at: number, from: number, text: string): void {
     this.bytes[place >>> RANGE_SHIFT]!.write(text, ((place & RANGE_MASK) + at) * 8 + from, 'utf8');
-  }
-
-  #refuse(): number {
-    this.control[Control.Dropped]!++;
-    return 0;
   }
 }
