@@ -382,6 +382,34 @@ t.test('names that clients make up are bounded, and do not keep others from thei
   t.equal((await get('real')).status, 200);
 });
 
+t.test('more sources than there is room for replace those that were asked longest ago', async (t) => {
+  const upstream = await startUpstream(t, (_, response) => response.end('here'));
+  const plane = await startControlPlane(t);
+  const names = Array.from({ length: 70 }, (_, index) => `c${index}`);
+  plane.set(
+    'cluster',
+    names.map((name) => staticCluster(name, upstream.port)),
+  );
+  const routes = names.map((name, index) => ({
+    match: { path: `/${name}` },
+    route: { cluster: name },
+    ...perRoute({ source: { ...ADS, initial_fetch_timeout: `${index + 1}s` } }),
+  }));
+  const route_config = { validate_clusters: false, virtual_hosts: [{ name: 'v', domains: ['*'], routes }] };
+  const baton = await startBaton(t, {
+    config: bootstrap({
+      listeners: [httpListener('main', 0, manager({ source: ADS }, { route_config }))],
+      clusters: [plane.cluster()],
+      extra: { node: { id: 'n', cluster: 'c' }, dynamic_resources: { ads_config: plane.api('delta') } },
+    }),
+  });
+  const port = await baton.listenerPort('main');
+  // The first ones again, whose sources have been replaced.
+  for (const name of [...names, ...names.slice(0, 3)]) t.equal((await httpRequest(port, `/${name}`)).status, 200, name);
+  await baton.waitForStat('cluster_manager.active_clusters', 65);
+  t.equal((await baton.stat('cluster_manager.odcds.clusters_overflow')) ?? 0, 0);
+});
+
 for (const [what, odcds, expected] of [
   ['no source', {}, 'it needs source'],
   ['a file', { source: { path_config_source: { path: 'clusters.yaml' } } }, 'only by DELTA_GRPC'],

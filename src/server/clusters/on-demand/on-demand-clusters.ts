@@ -23,7 +23,7 @@ import { ON_DEMAND_PREFIX, OnDemandSource } from './on-demand-source.js';
 
 const logger = getLogger('upstream');
 
-/** Limit of the sources, which configurations name. One that has no cluster makes room. */
+/** Limit of the sources, which configurations name. As in Envoy, one that is no longer named stays until another needs its place. */
 const MAX_SOURCES = 64;
 
 export interface OnDemandContext {
@@ -44,7 +44,7 @@ interface Pending {
 
 export class OnDemandClusters {
   readonly #context: OnDemandContext;
-  /** By ConfigSource in JSON. */
+  /** By ConfigSource in JSON; the one whose clusters were requested last is the last. */
   readonly #sources = new Map<string, OnDemandSource>();
   readonly #pending = new Map<string, Pending>();
   #stats: Scope | undefined;
@@ -97,8 +97,12 @@ export class OnDemandClusters {
   #requestFrom({ source: config }: ClusterRequest['from'], cluster: string): boolean {
     const key = JSON.stringify(config);
     const known = this.#sources.get(key);
-    if (known !== undefined) return known.request(cluster);
-    if (this.#sources.size >= MAX_SOURCES && !this.#closeUnused()) return false;
+    if (known !== undefined) {
+      this.#sources.delete(key);
+      this.#sources.set(key, known);
+      return known.request(cluster);
+    }
+    if (this.#sources.size >= MAX_SOURCES && !this.#makeRoom()) return false;
     const { clusters, sources } = this.#context;
     const source = new OnDemandSource(config, cluster, clusters, sources, {
       answered: (name, isThere) => this.#answered(name, isThere),
@@ -108,13 +112,16 @@ export class OnDemandClusters {
     return true;
   }
 
-  #closeUnused(): boolean {
-    for (const [key, source] of this.#sources) {
-      if (!source.isUnused) continue;
-      source.close();
-      return this.#sources.delete(key);
-    }
-    return false;
+  /**
+   * Closes a source that has no cluster, or else the one that was asked longest ago: requests for its clusters, if there are any, ask it again.
+   * Returns false if all are being asked.
+   */
+  #makeRoom(): boolean {
+    const idle = [...this.#sources].filter(([, source]) => source.isAnswered);
+    const [key, source] = idle.find(([, each]) => each.isUnused) ?? idle[0] ?? [];
+    if (key === undefined) return false;
+    source!.remove();
+    return this.#sources.delete(key);
   }
 
   /** A cluster that is not in use yet is settled when it is warm. Another source may have the cluster. */

@@ -55,9 +55,14 @@ export class OnDemandSource implements Watcher<Cluster> {
     });
   }
 
+  /** No request waits for it. */
+  get isAnswered(): boolean {
+    return this.#unanswered.size === 0;
+  }
+
   /** It has neither delivered a cluster nor to answer for one. */
   get isUnused(): boolean {
-    return this.#unanswered.size + this.#discovered.size === 0;
+    return this.isAnswered && this.#discovered.size === 0;
   }
 
   /** Requests a cluster that does not exist. Returns false if the source has delivered as many as it may. */
@@ -108,6 +113,12 @@ export class OnDemandSource implements Watcher<Cluster> {
   }
 
   fetchTimedOut(): void {}
+
+  /** Closes it, and removes its clusters. */
+  remove(): void {
+    this.close();
+    for (const name of this.#discovered) this.#clusters.removeDynamic(name);
+  }
 
   close(): void {
     clearTimeout(this.#timer);
