@@ -60,7 +60,10 @@ export const enum Event {
    * stops for a while and resumes by itself.
    */
   AcceptFailed = 8,
-  /** A connection with NotifyGone has been closed, for any reason; offset: its token. The ID is meaningless. */
+  /**
+   * A connection with NotifyGone has been closed, for any reason; offset: its token; length: 1 if an orderly close has dropped bytes after its
+   * timeout. The ID is meaningless.
+   */
   Gone = 9,
   /**
    * An orderly close with NotifyLate was cut short by its timeout; offset: its token; length: 1 if everything was sent and only the peer's

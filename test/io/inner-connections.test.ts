@@ -97,15 +97,20 @@ t.test('a reset of either end is a reset of the other, and no orderly end', asyn
 });
 
 for (const flushMs of [0, 100]) {
-  t.test(`bytes that a close drops after ${flushMs} ms are a reset of the other end, and no orderly end`, async (t) => {
-    const { acceptedId, id, memory, opener, transport } = await connected(t, 64 * 1024);
-    transport.pause(id);
-    const length = 1 << 19;
-    transport.send(acceptedId, memory.scratch(length), length);
-    transport.close(acceptedId, flushMs, 0);
-    await waitFor(() => opener.events.includes(`reset ${ECONNRESET} ${ConnectStep.Later}`));
-    t.notOk(opener.events.includes('end'));
-  });
+  for (const isNotified of [false, true]) {
+    const how = isNotified ? ', of which its owner is notified,' : '';
+    t.test(`bytes that a close${how} drops after ${flushMs} ms are a reset of the other end`, async (t) => {
+      const { acceptedId, id, memory, opener, transport } = await connected(t, 64 * 1024);
+      transport.pause(id);
+      const length = 1 << 19;
+      transport.send(acceptedId, memory.scratch(length), length);
+      let gone = 0;
+      transport.close(acceptedId, flushMs, 0, isNotified ? () => gone++ : undefined);
+      await waitFor(() => opener.events.includes(`reset ${ECONNRESET} ${ConnectStep.Later}`));
+      t.notOk(opener.events.includes('end'), 'no orderly end');
+      await waitFor(() => gone === (isNotified ? 1 : 0));
+    });
+  }
 }
 
 t.test('a close that has sent all bytes in time is an orderly end', async (t) => {
@@ -113,9 +118,10 @@ t.test('a close that has sent all bytes in time is an orderly end', async (t) =>
   transport.pause(id);
   const length = 1 << 19;
   transport.send(acceptedId, memory.scratch(length), length);
-  transport.close(acceptedId, 5000, 0);
+  let gone = 0;
+  transport.close(acceptedId, 5000, 0, () => gone++);
   transport.resume(id);
-  await waitFor(() => opener.events.includes('end'));
+  await waitFor(() => opener.events.includes('end') && gone === 1);
   t.equal(opener.events.slice(1, -1).join('').length, length);
 });
 

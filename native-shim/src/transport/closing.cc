@@ -14,7 +14,9 @@ void Closing::add(SocketStream stream, bool shared, double now, uint32_t flushMs
                   bool notifiesLate) {
   const Id id = table_.allocate();
   if (id < 0) {
-    if (endToken != 0 && !notifiesLate) notifications_.push_back({Event::Gone, endToken});
+    const bool isCut = stream.hasUnsent();
+    if (endToken != 0 && !notifiesLate) notifications_.push_back({Event::Gone, endToken, isCut});
+    if (endToken != 0 && notifiesLate && isCut) notifications_.push_back({Event::Late, endToken, false});
     return stream.abort();
   }
   Record& record = *table_.find(id);
@@ -30,7 +32,7 @@ void Closing::add(SocketStream stream, bool shared, double now, uint32_t flushMs
   if (!record.stream.hasUnsent() && flush(record, now) == Next::Close) return remove(id, record);
   // Changing the registration reports current readiness, so nothing has to be tried here.
   if (epoll_.change(record.stream.descriptor(), kConnectionInterest, kKeyBit | static_cast<uint32_t>(id)) != 0) {
-    remove(id, record);
+    remove(id, record, true);
   }
 }
 
@@ -101,7 +103,9 @@ Closing::Next Closing::discard(Id id, Record& record) {
 void Closing::remove(Id id, Record& record, bool late) {
   if (record.shared) epoll_.remove(record.stream.descriptor());
   record.stream.close();
-  if (record.endToken != 0 && !record.notifiesLate) notifications_.push_back({Event::Gone, record.endToken});
+  if (record.endToken != 0 && !record.notifiesLate) {
+    notifications_.push_back({Event::Gone, record.endToken, late && !record.flushed});
+  }
   if (record.endToken != 0 && record.notifiesLate && late) {
     notifications_.push_back({Event::Late, record.endToken, record.flushed});
   }

@@ -38,7 +38,7 @@ class Closing {
   struct Notification {
     Event event;  // Gone or Late
     uint32_t token;
-    bool flushed = false;  // with Late: only the peer's FIN was missing
+    bool detail = false;  // Late: only the peer's FIN was missing; Gone: bytes were dropped after a timeout
   };
   // Pending notifications; the caller removes those that it has delivered.
   std::vector<Notification>& notifications() { return notifications_; }

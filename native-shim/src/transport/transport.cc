@@ -156,7 +156,7 @@ void Transport::deliverNotifications() {
   std::vector<Closing::Notification>& notifications = closing_.notifications();
   while (!notifications.empty() && makeRoom()) {
     const Closing::Notification& last = notifications.back();
-    batch_.add(-1, last.event, last.token, last.flushed ? 1 : 0);
+    batch_.add(-1, last.event, last.token, last.detail ? 1 : 0);
     notifications.pop_back();
   }
 }

@@ -3,28 +3,31 @@
 /** Called when an orderly close was cut short. `isSent`: only the peer's FIN was missing. */
 export type LateHandler = (isSent: boolean) => void;
 
+/** Called when a close has finished. `isCut`: its timeout has dropped bytes. */
+export type GoneHandler = (isCut: boolean) => void;
+
 /** Events carry a token as a positive int32. */
 const MAX_TOKEN = 2 ** 31 - 1;
 
 export class CloseNotifications {
   /** Keyed by the token of Op.NotifyGone. */
-  readonly #gone = new Map<number, () => void>();
+  readonly #gone = new Map<number, GoneHandler>();
   #goneToken = 0;
   /** Keyed by the token of Op.NotifyLate. */
   readonly #late = new Map<number, LateHandler>();
   #lateToken = 0;
 
   /** Returns a token for one close. Calls `gone` once, when the close has finished. */
-  addGone(gone: () => void): number {
+  addGone(gone: GoneHandler): number {
     this.#goneToken = (this.#goneToken % MAX_TOKEN) + 1;
     this.#gone.set(this.#goneToken, gone);
     return this.#goneToken;
   }
 
-  notifyGone(token: number): void {
+  notifyGone(token: number, isCut: boolean): void {
     const gone = this.#gone.get(token)!;
     this.#gone.delete(token);
-    gone();
+    gone(isCut);
   }
 
   /** Returns a token for any number of closes. Calls `late` for each that is cut short. */

@@ -4,7 +4,7 @@
 import { encodeIp } from '../addresses/address.js';
 import { ConnectStep, type NativeShim, type NativeTransport, type SocketOption } from '../shim.js';
 import type { BufferLimits } from './buffer-limits.js';
-import type { LateHandler } from './close-notifications.js';
+import type { GoneHandler, LateHandler } from './close-notifications.js';
 import type { ConnectionHandler } from './connection-handler.js';
 import { InnerPairs } from './inner-pairs.js';
 
@@ -32,6 +32,9 @@ interface TransportParts {
 /** The error of a connect to an address that no listener has. */
 const EINVAL = 22;
 const ECONNRESET = 104;
+
+/** Of no late handler. */
+const NO_TOKEN = 0;
 
 /** The state of a new connection for NativeTransport.adopt(). */
 const FRESH = { pending: new Uint8Array(), ended: false, finAsked: false, paused: false, frozen: false };
@@ -139,28 +142,54 @@ export class InnerConnections {
     if (this.hasOther(id)) this.#lateToken = token;
   }
 
-  /** Called before an end is closed: the other end gets a reset if bytes are dropped, now or when the flush takes too long. */
-  closing(id: number, flushMs: number, notifiesGone: boolean): void {
+  /**
+   * Called before an end is closed: the other end gets a reset if bytes are dropped, now or when the flush takes too long. Returns what must be
+   * called when the close has finished, in place of `gone`.
+   */
+  closing(id: number, flushMs: number, gone: (() => void) | undefined): GoneHandler | undefined {
     this.#endFlush(id);
     const other = this.#pairs.other(id);
     const callerToken = this.#lateToken;
     this.#lateToken = 0;
-    if (other === undefined) return this.#pairs.closed(id);
+    if (other === undefined) {
+      this.#pairs.closed(id);
+      return gone;
+    }
     this.#parts.flush();
     const isUnsent = this.#transport.pendingBytes(id) > 0;
-    if (isUnsent && flushMs === 0) return this.wasReset(id);
+    if (isUnsent && flushMs === 0) {
+      this.wasReset(id);
+      return gone;
+    }
     this.#pairs.closed(id);
+    if (!isUnsent) return gone;
     // A close has one notification.
-    if (!isUnsent || notifiesGone) return;
+    if (gone === undefined) this.#watchFlush(id, other, callerToken);
+    else {
+      this.#pairs.flushing(other, NO_TOKEN);
+      return (isCut) => {
+        if (isCut) this.#wasCut(other);
+        gone();
+      };
+    }
+    return undefined;
+  }
+
+  #watchFlush(id: number, other: number, callerToken: number): void {
     const token = this.#transport.addLateHandler((isSent) => {
       this.#parts.notifyLate(callerToken, isSent);
-      if (isSent || this.#pairs.takeFlush(other) === undefined) return;
-      this.#transport.removeLateHandler(token);
-      this.#pairs.resetting(other);
-      this.#deliverReset(other);
+      if (!isSent && this.#wasCut(other)) this.#transport.removeLateHandler(token);
     });
     this.#pairs.flushing(other, token);
     this.#parts.requestLate(id, token);
+  }
+
+  /** Passes on to an end that the rest for it was dropped. Returns false if that end has been closed. */
+  #wasCut(other: number): boolean {
+    if (this.#pairs.takeFlush(other) === undefined) return false;
+    this.#pairs.resetting(other);
+    this.#deliverReset(other);
+    return true;
   }
 
   /** Called when an end is reset, from either side: passes that on to the other end. */
@@ -178,7 +207,7 @@ export class InnerConnections {
   /** Called when an end is closed: it no longer receives the rest of the other one. */
   #endFlush(id: number): void {
     const token = this.#pairs.takeFlush(id);
-    if (token !== undefined) this.#transport.removeLateHandler(token);
+    if (token !== undefined && token !== NO_TOKEN) this.#transport.removeLateHandler(token);
   }
 
   #deliverReset(other: number): void {

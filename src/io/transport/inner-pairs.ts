@@ -37,7 +37,7 @@ export class InnerPairs {
     return this.#others.get(id);
   }
 
-  /** Called when an end is closed with bytes to send: `token` is that of the late handler, until takeFlush(). */
+  /** Called when an end is closed with bytes to send: `token` is that of the late handler, or 0, until takeFlush(). */
   flushing(other: number, token: number): void {
     this.#flushes.set(other, token);
   }

@@ -302,8 +302,8 @@ export class Transport {
    */
   close(id: number, flushMs: number, lingerMs: number, gone?: () => void): void {
     this.#connections[id & ID_SLOT_MASK] = undefined;
-    if (!this.within.isEmpty) this.within.closing(id, flushMs, gone !== undefined);
-    if (gone !== undefined) this.#submit(Op.NotifyGone, id, this.#closeNotifications.addGone(gone), 0);
+    const ended = this.within.isEmpty ? gone : this.within.closing(id, flushMs, gone);
+    if (ended !== undefined) this.#submit(Op.NotifyGone, id, this.#closeNotifications.addGone(ended), 0);
     this.#submit(Op.Close, id, flushMs, lingerMs);
   }
 
@@ -536,7 +536,7 @@ export class Transport {
       if (kind >= Event.AcceptFailed) {
         if (kind === Event.Secured) connections[id & ID_SLOT_MASK]?.onSecured?.();
         else if (kind === Event.HandshakeFailed) this.#handshakeFailed(id);
-        else if (kind === Event.Gone) this.#notifyGone(events[at + 2]!);
+        else if (kind === Event.Gone) this.#notifyGone(events[at + 2]!, events[at + 3]! === 1);
         else if (kind === Event.Late) this.#closeNotifications.notifyLate(events[at + 2]!, events[at + 3]! === 1);
         else this.#listeners.get(id)?.onAcceptFailed(events[at + 3]!);
         continue;
@@ -593,9 +593,9 @@ export class Transport {
     }
   }
 
-  #notifyGone(token: number): void {
+  #notifyGone(token: number, isCut: boolean): void {
     try {
-      this.#closeNotifications.notifyGone(token);
+      this.#closeNotifications.notifyGone(token, isCut);
     } catch (error) {
       this.#reportFault(error, FAULT);
     }
