@@ -5,7 +5,7 @@ import t from 'tap';
 import { Random } from '../../src/common/random.js';
 import { checkManagementService } from '../../src/config/checks/services/grpc-service.js';
 import type { ConfigSource } from '../../src/config/generated/api.js';
-import { ENDS_A_TEXT_LINE } from '../../src/config/schema/line-rules.js';
+import { BREAKS_A_LINE } from '../../src/config/schema/line-rules.js';
 import { loadMessages } from '../../src/config/schema/messages.js';
 import { ClusterStats } from '../../src/stats/layouts/cluster.js';
 import { BackOff } from '../../src/xds/grpc/back-off.js';
@@ -258,10 +258,10 @@ for (const protocol of ['sotw', 'delta'] as XdsProtocol[]) {
     };
     for (const [index, end] of ['\n', '\r', '\0'].entries()) {
       const refused = await respond(`lines/${index}`, { [field]: `1${end}forged::line` });
-      t.equal(refused, `the version of the response: ${ENDS_A_TEXT_LINE}`);
+      t.equal(refused, `the version of the response: ${BREAKS_A_LINE}`);
     }
     const sender = await respond('sender/1', { [field]: '2', control_plane: { identifier: 'me\nforged: 1' } });
-    t.equal(sender, `control_plane.identifier: ${ENDS_A_TEXT_LINE}`);
+    t.equal(sender, `control_plane.identifier: ${BREAKS_A_LINE}`);
     t.equal(subscriber.store.value('cluster.update_rejected'), 4);
     t.equal(subscriber.store.text('cluster.control_plane.identifier'), 'test-plane');
     t.equal(seen.updates.length, 1, 'resources in use stay');
