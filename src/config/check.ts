@@ -76,7 +76,10 @@ export class Checker {
       const value = message[field.name];
       if (value === undefined && !field.rules && field.value.kind !== 'enum') continue;
       this.#path.push(field.name);
+      const holdsFilters = FILTER_HOLDERS.get(type.name) === field.name;
+      if (holdsFilters) this.#categories.push(HTTP_FILTERS);
       if (!this.#problems.has(this.#path)) this.#field(type, field, value, message);
+      if (holdsFilters) this.#categories.pop();
       this.#path.pop();
     }
     for (const oneof of type.oneofs) if (oneof.isRequired) this.#requiredOneof(oneof.fields, message);
@@ -417,6 +420,11 @@ const HTTP_FILTER = 'envoy.extensions.filters.network.http_connection_manager.v3
 const HTTP_FILTERS = 'envoy.filters.http';
 const SPECIFIER_PLUGIN = 'envoy.config.route.v3.ClusterSpecifierPlugin';
 const SPECIFIERS = 'envoy.router.cluster_specifier_plugin';
+/** Messages with a field that holds HTTP filters, which the API does not declare. */
+const FILTER_HOLDERS: ReadonlyMap<string, string> = new Map([
+  ['envoy.extensions.common.matching.v3.ExtensionWithMatcher', 'extension_config'],
+  ['envoy.extensions.filters.http.composite.v3.FilterChainConfiguration', 'typed_config'],
+]);
 const PER_FILTER = 'typed_per_filter_config';
 const REGEX_MATCHER = 'envoy.type.matcher.v3.RegexMatcher';
 const REGEX_SUBSTITUTION = 'envoy.type.matcher.v3.RegexMatchAndSubstitute';

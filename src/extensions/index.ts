@@ -19,6 +19,7 @@ import { apiKeyAuth } from './filters/http/api-key-auth/index.js';
 import { bandwidthLimit } from './filters/http/bandwidth-limit/index.js';
 import { basicAuth } from './filters/http/basic-auth/index.js';
 import { buffer } from './filters/http/buffer/index.js';
+import { composite } from './filters/http/composite/index.js';
 import { compressor } from './filters/http/compressor/index.js';
 import { connectGrpcBridge } from './filters/http/connect-grpc-bridge/index.js';
 import { cors } from './filters/http/cors/index.js';
@@ -43,6 +44,7 @@ import { jsonToMetadata } from './filters/http/json-to-metadata/index.js';
 import { jwtAuthn } from './filters/http/jwt-authn/index.js';
 import { localRateLimit } from './filters/http/local-ratelimit/index.js';
 import { lua } from './filters/http/lua/index.js';
+import { matchDelegate } from './filters/http/match-delegate/index.js';
 import { oauth2 } from './filters/http/oauth2/index.js';
 import { onDemand } from './filters/http/on-demand/index.js';
 import { rateLimit } from './filters/http/ratelimit/index.js';
@@ -121,6 +123,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   buffer,
   bandwidthLimit,
   admissionControl,
+  composite,
   compressor,
   connectGrpcBridge,
   cors,
@@ -146,6 +149,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   jwtAuthn,
   localRateLimit,
   lua,
+  matchDelegate,
   oauth2,
   onDemand,
   rateLimit,

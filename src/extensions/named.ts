@@ -414,6 +414,21 @@ function matcherParts(): NamedExtension[] {
       },
     ),
     part('envoy.matching.action', 'envoy.filters.rbac.action', 'envoy.config.rbac.v3.Action'),
+    part('envoy.matching.action', 'skip', 'envoy.extensions.filters.common.matcher.action.v3.SkipFilter'),
+    part(
+      'envoy.matching.action',
+      'composite-action',
+      'envoy.extensions.filters.http.composite.v3.ExecuteFilterAction',
+      {
+        'envoy.extensions.filters.http.composite.v3.ExecuteFilterAction': obeyed(
+          'typed_config',
+          'dynamic_config',
+          'filter_chain',
+          'filter_chain_name',
+          'sample_percent',
+        ),
+      },
+    ),
     part('envoy.matching.action', 'cluster', 'envoy.extensions.router.cluster_specifiers.matcher.v3.ClusterAction', {
       'envoy.extensions.router.cluster_specifiers.matcher.v3.ClusterAction': obeyed('cluster'),
     }),

@@ -365,6 +365,9 @@ export class TestStream implements FilterHost {
     return true;
   }
 
+  /** Tests of one filter have no chain. */
+  insertFilters(): void {}
+
   sendLocalReply({ body, details, editHeaders, status }: LocalReply): void {
     if (this.#isEnded) return;
     this.info.responseCodeDetails = details;

@@ -6,7 +6,7 @@ import type { HeaderBlock } from '../headers/header-block.js';
 import type { Route } from '../routing/actions/route.js';
 import type { MissingHost } from '../routing/tables/on-demand-hosts.js';
 import { FILTER_OFF, FILTER_ON } from '../routing/tables/route-levels.js';
-import type { ClusterReferenceLike, HttpFilter, LocalReply, StreamControl } from './filter.js';
+import type { ClusterReferenceLike, HttpFilter, HttpFilterFactory, LocalReply, StreamControl } from './filter.js';
 
 /** The part of a stream that its filters may use; `filter` is the caller. No method throws. */
 export interface FilterHost {
@@ -44,6 +44,7 @@ export interface FilterHost {
   /** `place`: index of the filter in the configured chain. */
   continueWithNewRoute(filter: HttpFilter, place: number): void;
   chooseRouteAgain(filter: HttpFilter, place: number): boolean;
+  insertFilters(filter: HttpFilter, place: number, factories: readonly HttpFilterFactory[]): void;
   sendLocalReply(reply: LocalReply): void;
   resetStream(details: string): void;
 }
@@ -51,17 +52,20 @@ export interface FilterHost {
 const EMPTY = Buffer.alloc(0);
 
 export class FilterControl implements StreamControl {
-  readonly #place: number;
+  /** Index of the filter in the configured chain. */
+  readonly place: number;
+  /** The filter was inserted by the one of the chain at its place. */
+  readonly #isInserted: boolean;
   /** Undefined once the filter is destroyed. */
   #host: FilterHost | undefined;
   #filter: HttpFilter | undefined;
   #pausesRequest = false;
   #pausesResponse = false;
 
-  /** `place`: index of the filter in the configured chain. */
-  constructor(host: FilterHost, place: number) {
+  constructor(host: FilterHost, place: number, isInserted = false) {
     this.#host = host;
-    this.#place = place;
+    this.place = place;
+    this.#isInserted = isInserted;
   }
 
   /** Sets the filter that the factory created with this control. */
@@ -204,17 +208,22 @@ export class FilterControl implements StreamControl {
   }
 
   continueWithNewRoute(): void {
-    if (this.#filter !== undefined) this.#host!.continueWithNewRoute(this.#filter, this.#place);
+    if (this.#filter !== undefined) this.#host!.continueWithNewRoute(this.#filter, this.place);
   }
 
   chooseRouteAgain(): boolean {
-    return this.#filter !== undefined && this.#host!.chooseRouteAgain(this.#filter, this.#place);
+    return this.#filter !== undefined && this.#host!.chooseRouteAgain(this.#filter, this.place);
   }
 
   routeConfig(): unknown {
-    const config = this.#host?.route()?.filterConfigs[this.#place];
+    if (this.#isInserted) return undefined;
+    const config = this.#host?.route()?.filterConfigs[this.place];
     if (config === FILTER_OFF) return null;
     return config === FILTER_ON ? undefined : config;
+  }
+
+  insertFilters(factories: readonly HttpFilterFactory[]): void {
+    if (this.#filter !== undefined) this.#host!.insertFilters(this.#filter, this.place, factories);
   }
 
   sendLocalReply(reply: LocalReply): void {

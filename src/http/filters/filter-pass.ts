@@ -96,6 +96,11 @@ export abstract class FilterPass {
     throw new Error('continueWithNewRoute() was called in a callback after the one that has passed the head on');
   }
 
+  /** Returns whether the callback of `filter` for the head is running. */
+  runsHeadOf(filter: HttpFilter): boolean {
+    return this.#runsHead && this.#filters[this.#running] === filter;
+  }
+
   headers(headers: HeaderBlock, endStream: boolean): void {
     this.#headers = headers;
     this.#headersFrom(0, endStream);

@@ -128,6 +128,11 @@ export interface StreamControl {
    */
   routeConfig(): unknown;
   /**
+   * Creates filters that run right after this one, in this order, as if they stood there in the chain. Routes have no configurations for
+   * them. Valid in decodeHeaders() only; a no-op at other times.
+   */
+  insertFilters(factories: readonly HttpFilterFactory[]): void;
+  /**
    * Ends the request with a local reply. The reply passes the filters in the response direction; if they are already processing a response,
    * it replaces that response and bypasses them. If the head of a response has been sent to the client, that response is cut off.
    */

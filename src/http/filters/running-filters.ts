@@ -45,6 +45,8 @@ export abstract class RunningFilters implements FilterHost {
   abstract missingHost(): MissingHost | undefined;
   abstract continueWithNewRoute(filter: HttpFilter, place: number): void;
   abstract chooseRouteAgain(filter: HttpFilter, place: number): boolean;
+  /** Replaces the pass of the response by one for the current filters. */
+  protected abstract renewEncode(): void;
   /** Logs an exception that does not affect the exchange. */
   protected abstract report(error: unknown, what: string): void;
   /** Called when the first filter pauses the body of a message, and when the last one resumes it. */
@@ -190,6 +192,29 @@ export abstract class RunningFilters implements FilterHost {
 
   abstract resetStream(details: string): void;
 
+  insertFilters(filter: HttpFilter, place: number, factories: readonly HttpFilterFactory[]): void {
+    if (this.decode?.runsHeadOf(filter) !== true) return;
+    const next = this.filters.indexOf(filter) + 1;
+    const filters = this.filters.splice(next);
+    const controls = this.#controls.splice(next);
+    try {
+      for (const factory of factories) this.append(factory, place, false, undefined, true);
+    } finally {
+      this.filters.push(...filters);
+      this.#controls.push(...controls);
+      const limit = this.encode?.limit;
+      this.renewEncode();
+      if (limit !== undefined) this.encode!.limit = limit;
+    }
+  }
+
+  /** Returns the index of the first filter of the chain after `filter`, whose place is `place`. Inserted filters belong to that place. */
+  protected indexAfter(filter: HttpFilter, place: number): number {
+    let index = this.filters.indexOf(filter) + 1;
+    while (index < this.filters.length && this.#controls[index]!.place === place) index++;
+    return index;
+  }
+
   sendLocalReply(reply: LocalReply): void {
     this.beginTurn();
     try {
@@ -221,9 +246,15 @@ export abstract class RunningFilters implements FilterHost {
    * Creates and appends a filter, unless the route disables it. `place`: index in the configured chain; `isDisabled`: it runs only where
    * `routeConfig`, as in LevelSettings.filterConfigs, enables it.
    */
-  protected append(factory: HttpFilterFactory, place: number, isDisabled: boolean, routeConfig: unknown): void {
+  protected append(
+    factory: HttpFilterFactory,
+    place: number,
+    isDisabled: boolean,
+    routeConfig: unknown,
+    isInserted = false,
+  ): void {
     if (routeConfig === undefined ? isDisabled : routeConfig === FILTER_OFF) return;
-    const control = new FilterControl(this, place);
+    const control = new FilterControl(this, place, isInserted);
     let filter: HttpFilter | undefined;
     try {
       filter = factory.create(control, routeConfig === FILTER_ON ? undefined : routeConfig);

@@ -153,14 +153,18 @@ export class StreamFilters extends RunningFilters {
     this.beginTurn();
     try {
       if (!this.#stream.findNewRoute()) return false;
-      this.destroyFrom(this.filters.indexOf(filter) + 1);
+      this.destroyFrom(this.indexAfter(filter, place));
       this.#create(place + 1);
-      this.encode = this.#newEncodePass();
+      this.renewEncode();
       return true;
     } catch (error) {
       this.#stream.fault(error);
       return false;
     }
+  }
+
+  protected renewEncode(): void {
+    this.encode = this.#newEncodePass();
   }
 
   resetStream(details: string): void {

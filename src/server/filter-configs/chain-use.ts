@@ -1,11 +1,20 @@
 // The use of a discovered configuration in one filter chain: its stats, and its filter's part on the primary.
 
 import { callExtension } from '../../common/errors/defects.js';
-import type { Any } from '../../config/generated/api.js';
+import { innerFilters, withInnerFilters } from '../../config/fields/inner-filters.js';
+import type { Any, HttpFilter } from '../../config/generated/api.js';
 import { discoveredExtension } from '../../extensions/discovered-filters.js';
-import type { DiscoveredFilterUser, HttpFilterExtension, PrimaryPart } from '../../extensions/factories.js';
+import type {
+  DiscoveredFilterUser,
+  ExtensionFinder,
+  HttpChain,
+  HttpFilterExtension,
+  PrimaryFilterContext,
+  PrimaryPart,
+} from '../../extensions/factories.js';
 import { createPart } from '../../extensions/primary-part.js';
 import { statScopeKey } from '../../stats/scope-prefix.js';
+import type { ScopeRequest } from '../../stats/store.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
 import type { HeldScopes } from '../workers/worker-scopes.js';
 import type { FilterConfigsContext } from './filter-configs-context.js';
@@ -41,13 +50,16 @@ export class ChainUse {
    */
   prepare(extension: HttpFilterExtension, config: Any): PreparedConfig {
     const { chain, context } = this.#user;
-    const scopes = callExtension('scopes', extension.name, () => extension.scopes?.(config, chain) ?? []);
+    const inner = withInnerFilters(innerFilters(config).map(({ filter }) => filter));
+    const scopes = [config, ...inner.flatMap(({ typed_config: own }) => own ?? [])].flatMap((own) =>
+      scopesOf(own, chain, context.extensions),
+    );
     for (const { prefix, layout } of scopes) {
       const key = statScopeKey(prefix, layout);
       if (this.#scopes.has(key)) continue;
       this.#scopes.set(key, this.#context.scopes.hold([{ prefix, layout }]));
     }
-    const part = createPart(extension, config, context);
+    const part = partOf(extension, config, inner, chain, context);
     return {
       use: () => {
         this.#part?.close();
@@ -84,4 +96,44 @@ export class ChainUse {
     if (removedStatScopes.length > 0) this.#context.publish({ removedStatScopes });
     for (const scopes of held) scopes.free();
   }
+}
+
+function scopesOf(config: Any, chain: HttpChain, extensions: ExtensionFinder): ScopeRequest[] {
+  const extension = extensions.httpFilter(config);
+  if (extension.isTerminal) return [];
+  return callExtension('scopes', extension.name, () => extension.scopes?.(config, chain) ?? []);
+}
+
+/** Creates the parts of the filter and of those inside it. */
+function partOf(
+  extension: HttpFilterExtension,
+  config: Any,
+  inner: readonly HttpFilter[],
+  chain: HttpChain,
+  context: PrimaryFilterContext,
+): PrimaryPart | undefined {
+  const own = createPart(extension, config, context);
+  if (inner.length === 0) return own;
+  const parts = own === undefined ? [] : [own];
+  try {
+    for (const filter of inner) {
+      const part = partOfInner(filter, chain, context);
+      if (part !== undefined) parts.push(part);
+    }
+  } catch (error) {
+    for (const part of parts) part.close();
+    throw error;
+  }
+  return {
+    close: () => {
+      for (const part of parts) part.close();
+    },
+  };
+}
+
+function partOfInner(filter: HttpFilter, chain: HttpChain, context: PrimaryFilterContext): PrimaryPart | undefined {
+  const { typed_config: config } = filter;
+  if (config === undefined) return context.filterConfigs.attach({ filter, chain, context });
+  const extension = context.extensions.httpFilter(config);
+  return extension.isTerminal ? undefined : createPart(extension, config, context);
 }

@@ -3,6 +3,7 @@
 import { suggestion } from '../../../common/text/suggest.js';
 import type { Extension, ExtensionCatalog } from '../../catalog/extension.js';
 import { routeFilterConfig } from '../../fields/filter-config.js';
+import { innerFilters } from '../../fields/inner-filters.js';
 import { isLeftOut } from '../../fields/optional-filters.js';
 import type { Any, HttpConnectionManager, HttpFilter, RouteConfiguration, VirtualHost } from '../../generated/api.js';
 import { unpack } from '../../schema/any.js';
@@ -23,6 +24,7 @@ export function checkHttpFilters(manager: HttpConnectionManager, path: Path, con
       const isLast = index === manager.http_filters!.length - 1;
       checkDiscoveredFilter(filter, isLast, [...path, 'http_filters', index], context);
     }
+    checkInner(filter?.typed_config, [...path, 'http_filters', index, 'typed_config'], context);
     const found = filter?.typed_config && httpFilter(catalog, filter.typed_config);
     if (filter && index === manager.http_filters!.length - 1 && isMissing(filter, catalog)) {
       const why = 'the last filter is left out, because it is optional: the chain must end with a terminal filter';
@@ -44,6 +46,26 @@ export function checkHttpFilters(manager: HttpConnectionManager, path: Path, con
       problems.error([...at, 'disabled'], `'${found.name}' ends the chain and cannot be disabled`);
     }
   });
+}
+
+/** Checks the filters inside a filter with this configuration. */
+function checkInner(config: Any | undefined, path: Path, context: CheckContext): void {
+  const { catalog, problems } = context;
+  if (config === undefined || problems.isDamaged(path, problems.errorCount)) return;
+  for (const { filter, path: inner } of innerFilters(config)) {
+    const at = [...path, ...inner];
+    if (filter.config_discovery) checkDiscoveredFilter(filter, false, at, context);
+    const own = filter.typed_config;
+    const found = own && httpFilter(catalog, own);
+    if (!found) continue;
+    const message = messageNameOf(found.typeUrls[0]!);
+    const isOwn = messageNameOf(own['@type']) === message;
+    const typeAt = [...at, 'typed_config', '@type'];
+    if (found.isTerminal) problems.error(typeAt, `'${found.name}' ends a chain, and cannot run inside a filter`);
+    else if (!isOwn)
+      problems.error(typeAt, `it is the per-route configuration of '${found.name}'; the filter needs ${message}`);
+    else checkInner(own, [...at, 'typed_config'], context);
+  }
 }
 
 function isMissing(filter: HttpFilter, catalog: ExtensionCatalog): boolean {

@@ -31,6 +31,8 @@ export interface Matched {
   /** Of matchers of responses only. */
   readonly response?: HeaderBlock;
   readonly isLocalReply?: boolean;
+  /** Set by inputs of responses when there is no response yet. */
+  lacksResponse?: boolean;
 }
 
 /** Reads one value; undefined: there is none. */
@@ -93,15 +95,38 @@ function statusClass(status: number): string | undefined {
 /** Inputs of requests only. */
 const HTTP_ONLY = new Set(['envoy.type.matcher.v3.HttpRequestHeaderMatchInput', ATTRIBUTES]);
 
-/** Compiles an input. `isHttp`: the matcher is for requests; `isResponse`: and for their responses; `where`: the input's path. Throws a BatonError for an unknown input. */
+/** What a matcher is for. */
+export interface MatchedKind {
+  /** Requests, not connections. */
+  readonly isHttp: boolean;
+  /** Responses, which it sees with their requests. */
+  readonly isResponse?: boolean;
+  /** Called for each input that reads a response. */
+  readonly onResponseInput?: (() => void) | undefined;
+}
+
+/** Notes that the response is read before there is one. */
+function noticed(input: MatchInput): MatchInput {
+  return {
+    text(matched) {
+      if (matched.response === undefined) matched.lacksResponse = true;
+      return input.text(matched);
+    },
+  };
+}
+
+/** Compiles an input. `where`: its path. Throws a BatonError for an unknown input. */
 export function compileInput(
   config: Any | undefined,
   where: string,
-  { isHttp, isResponse = false }: { readonly isHttp: boolean; readonly isResponse?: boolean },
+  { isHttp, isResponse = false, onResponseInput }: MatchedKind,
 ): MatchInput {
   const name = config?.['@type'].replace(/^.*\//, '') ?? '';
   const ofResponse = isResponse && Object.hasOwn(RESPONSE_INPUTS, name) ? RESPONSE_INPUTS[name] : undefined;
-  if (ofResponse !== undefined) return ofResponse(config!, `${where}.typed_config`);
+  if (ofResponse !== undefined) {
+    onResponseInput?.();
+    return noticed(ofResponse(config!, `${where}.typed_config`));
+  }
   const create = Object.hasOwn(INPUTS, name) && (isHttp || !HTTP_ONLY.has(name)) ? INPUTS[name] : undefined;
   if (create !== undefined) return create(config!, `${where}.typed_config`);
   throw new BatonError('CONFIG_INVALID', `'${name}' is not an input of this matcher`, {

@@ -26,7 +26,7 @@ import {
   unpack,
 } from '../../../sdk.js';
 import { IpPredicate } from './ip-predicate.js';
-import { ATTRIBUTES_INPUT, compileInput, type Matched, type MatchInput } from './matcher-inputs.js';
+import { ATTRIBUTES_INPUT, compileInput, type Matched, type MatchedKind, type MatchInput } from './matcher-inputs.js';
 
 /** Finds an action; undefined: nothing matches. */
 export interface MatchTree<A> {
@@ -34,15 +34,9 @@ export interface MatchTree<A> {
 }
 
 /** Builds the actions of a matcher. */
-export interface MatchBuilder<A> {
-  /** The matcher is for requests, not connections. */
-  readonly isHttp: boolean;
-  /** It is for responses, which it sees with their requests. */
-  readonly isResponse?: boolean;
+export interface MatchBuilder<A> extends MatchedKind {
   action(config: Any, where: string): A;
 }
-
-type MatchedKind = Pick<MatchBuilder<unknown>, 'isHttp' | 'isResponse'>;
 
 interface Predicate {
   holds(matched: Matched): boolean;

@@ -2,6 +2,7 @@
 
 import { callExtension } from '../../../../common/errors/defects.js';
 import { BatonError } from '../../../../common/errors/errors.js';
+import { withInnerFilters } from '../../../../config/fields/inner-filters.js';
 import { routerFilters } from '../../../../config/fields/upstream-filters.js';
 import type { HttpConnectionManager, HttpFilter } from '../../../../config/generated/api.js';
 import { ConnectionManager } from '../../../../http/connection-manager.js';
@@ -82,7 +83,7 @@ export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectio
     });
     const parts = [routes];
     try {
-      for (const filter of chainFilters(config, context.extensions))
+      for (const filter of withInnerFilters(chainFilters(config, context.extensions)))
         parts.push(...partsOf(filter, chainOf(config), context));
       const secrets = upstreamSecrets(routerFilters(config), context.extensions);
       if (secrets.length > 0) parts.push(context.secrets.use(secrets, context.waitFor));
@@ -122,7 +123,7 @@ const HTTP1_PREFIX = 'http1.';
 const HTTP2_PREFIX = 'http2.';
 
 function filterScopes(config: HttpConnectionManager, extensions: ExtensionFinder): ScopeRequest[] {
-  return chainFilters(config, extensions).flatMap(({ typed_config: own }) => {
+  return withInnerFilters(chainFilters(config, extensions)).flatMap(({ typed_config: own }) => {
     // The scopes of a discovered filter are created with its configuration.
     if (own === undefined) return [];
     const extension = extensions.httpFilter(own);

@@ -75,13 +75,18 @@ export class TryFilters extends RunningFilters implements RequestPool, PoolReque
     this.#request = request;
     const { memory } = this.#thread;
     this.decode = new DecodePass(this.filters, memory, this.#bufferLimit, this.#requestEnd);
-    this.encode = new EncodePass([...this.filters].reverse(), memory, this.#bufferLimit, this.#responseEnd);
+    this.renewEncode();
     const { headers, isHeadOnly } = this.#current;
     this.#guard(() => this.decode?.headers(headers, isHeadOnly));
     // A filter may have answered.
     if (this.#request === undefined) return;
     this.#isQueued = true;
     this.#pool.start(this);
+  }
+
+  protected renewEncode(): void {
+    const { memory } = this.#thread;
+    this.encode = new EncodePass([...this.filters].reverse(), memory, this.#bufferLimit, this.#responseEnd);
   }
 
   cancel(): void {
