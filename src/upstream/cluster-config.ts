@@ -43,6 +43,7 @@ import type { Keepalive } from '../io/shim.js';
 import type { ScopeRef } from '../stats/thread-stats.js';
 import type { AssignmentPolicy } from './assignment-policy.js';
 import { type AddressPreference, NO_PREFERENCE } from './connections/address-order.js';
+import { type PreconnectSpec, preconnectSpec } from './connections/preconnect.js';
 import { statusBits } from './hosts/health-flags.js';
 import { DEFAULT_RETRY_BUDGET, DEFAULT_THRESHOLDS, type RetryBudget, type Thresholds } from './limits.js';
 import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from './load-balancer/health-parts.js';
@@ -137,6 +138,8 @@ export interface ClusterSpec {
   readonly sourceAddress: Uint8Array | undefined;
   /** TCP keepalive of the connections; undefined: none. */
   readonly keepalive: Keepalive | undefined;
+  /** Undefined: no connections in advance. */
+  readonly preconnect: PreconnectSpec | undefined;
   /** In which order the addresses of a host are tried. */
   readonly addressPreference: AddressPreference;
   readonly http1: Http1Options;
@@ -198,6 +201,7 @@ export function clusterSpec(
     maxStreamMs: durationMs(common.max_stream_duration, 0),
     sourceAddress: source === undefined ? undefined : encodeIp(source.address ?? '', source.port_value ?? 0),
     keepalive: keepalive(cluster.upstream_connection_options?.tcp_keepalive),
+    preconnect: preconnectSpec(cluster.preconnect_policy),
     addressPreference: addressPreference(cluster.upstream_connection_options?.happy_eyeballs_config),
     hostProtocol: hostProtocol(cluster),
     http1: clientOptions(common, http1Options(cluster)),

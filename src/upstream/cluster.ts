@@ -7,6 +7,7 @@ import type { Word64 } from '../common/xxh64.js';
 import type { HeaderBlock } from '../http/headers/header-block.js';
 import type { MetadataMatch } from '../http/routing/actions/metadata-match.js';
 import { HashPolicy } from '../http/routing/hashing/hash-policy.js';
+import { configuredMetadata, MetadataRule } from '../http/routing/matching/value-rule.js';
 import { addressText, decodeSockaddr } from '../io/addresses/address.js';
 import { type BufferLimits, bufferLimits } from '../io/transport/buffer-limits.js';
 import type { RuntimeFraction } from '../runtime/runtime.js';
@@ -20,6 +21,7 @@ import { HostPools } from './connections/host-pools.js';
 import { HostProtocols } from './connections/host-protocols.js';
 import { HostTransport } from './connections/host-transport.js';
 import { HttpPool, type PooledCluster } from './connections/http-pool.js';
+import { MAX_AHEAD, needsConnection, type StreamCounts } from './connections/preconnect.js';
 import type { ClientEnds } from './connections/proxy-header.js';
 import { type RequestedHost, requestedHost } from './connections/requested-host.js';
 import { FAILING_FLAGS, healthStatus, UNHEALTHY_FLAGS } from './hosts/health-flags.js';
@@ -62,6 +64,12 @@ export class Cluster implements PooledCluster {
   readonly picksByHash: boolean;
   /** Replaces that of routes; undefined: that applies. */
   readonly hashPolicy: HashPolicy | undefined;
+  /** Of its pools; undefined unless it connects to the hosts that are picked next. */
+  readonly counts: StreamCounts | undefined;
+  /** The hosts that are connected in advance; undefined: all. */
+  readonly #preconnected: MetadataRule | undefined;
+  /** Indexes of the hosts that are picked next, which have been connected in advance. */
+  #foreseen: number[] = [];
   /** Hosts are chosen by metadata of the request. */
   readonly hasSubsets: boolean;
   /** Requests name their hosts, which are found here; undefined: a load balancer picks. */
@@ -113,6 +121,10 @@ export class Cluster implements PooledCluster {
     this.picksByHash = spec.loadBalancer.picksByHash === true;
     this.hashPolicy = spec.hashPolicy && HashPolicy.of(spec.hashPolicy, `cluster ${spec.name}`);
     this.hasSubsets = spec.loadBalancer.subsets !== undefined;
+    const { preconnect } = spec;
+    const isPredictive = (preconnect?.predictive ?? 1) > 1 && spec.loadBalancer.isPredictable === true;
+    this.counts = isPredictive && !this.hasSubsets ? { pending: 0, active: 0, free: 0 } : undefined;
+    this.#preconnected = preconnect?.hosts && new MetadataRule(preconnect.hosts, PRECONNECTED);
     this.#countsActiveRequests = spec.loadBalancer.countsActiveRequests === true;
     this.measurements = measurementsOf(thread, snapshot);
     this.outliers = outlierCounting(thread, snapshot);
@@ -168,6 +180,7 @@ export class Cluster implements PooledCluster {
    */
   pickHost(hash?: Word64, attempt?: number, match?: MetadataMatch): ClusterHost | undefined {
     if (this.requestedHosts !== undefined) return this.countNoHost();
+    if (this.#foreseen.length > 0) return this.#hosts.host(this.#foreseen.shift()!);
     const index = this.#balancer.pick(this.thread.random, hash, attempt, match);
     if (this.#balancer.pickedInPanic) this.stats.increment(ClusterStats.at.lb_healthy_panic);
     return index < 0 ? this.countNoHost() : this.#hosts.host(index);
@@ -258,6 +271,32 @@ export class Cluster implements PooledCluster {
    * circuit breaker of pools is open.
    */
   pool(host: ClusterHost, priority: Priority, client?: Protocol, traits?: ConnectionTraits): HttpPool | undefined {
+    const pool = this.#poolOf(host, priority, client, traits);
+    if (this.counts !== undefined && pool !== undefined) this.#preconnect(this.counts, priority, client, traits);
+    return pool;
+  }
+
+  /** Connects to the hosts that the next requests get, if the requests need more connections by the configured ratio. */
+  #preconnect(counts: StreamCounts, priority: Priority, client?: Protocol, traits?: ConnectionTraits): void {
+    const ratio = this.spec.preconnect!.predictive;
+    for (let ahead = 0; ahead < MAX_AHEAD && needsConnection(counts, ratio, 1); ahead++) {
+      if (this.#foreseen.length >= this.#hosts.count) return;
+      const index = this.#balancer.pick(this.thread.random);
+      if (index < 0) return;
+      this.#foreseen.push(index);
+      const host = this.#hosts.host(index);
+      if (this.#poolOf(host, priority, client, traits)?.preconnect(ratio) !== true) return;
+    }
+  }
+
+  /** Returns whether the host may be connected in advance, and counts it if not. */
+  connectsAhead(host: Host<unknown>): boolean {
+    if (this.#preconnected === undefined || this.#preconnected.matches(configuredMetadata(host.metadata))) return true;
+    this.stats.increment(ClusterStats.at.upstream_cx_preconnect_skipped);
+    return false;
+  }
+
+  #poolOf(host: ClusterHost, priority: Priority, client?: Protocol, traits?: ConnectionTraits): HttpPool | undefined {
     const { alpn, protocol } = this.#protocols.of(client);
     const pools = (host.pools ??= new HostPools());
     const found = pools.find(priority, protocol, traits?.key);
@@ -330,6 +369,7 @@ export class Cluster implements PooledCluster {
   updateHosts(snapshot: ClusterSnapshot, balancer = loadBalancerOf(this.thread, snapshot)): void {
     const hasOtherMembers = snapshot.membershipVersion !== this.#snapshot.membershipVersion;
     this.#snapshot = snapshot;
+    this.#foreseen = [];
     this.dropRatio = snapshot.policy.drop?.ratio ?? 0;
     // Kept when only the health has changed: for 10,000 hosts it takes many milliseconds to build.
     if (this.#indexes !== undefined && !hasSameAddresses(snapshot.hosts, this.#hosts.data)) this.#indexes = undefined;
@@ -489,4 +529,5 @@ function outlierCounting({ runtime, words, reportOutlier }: UpstreamThread, { sp
   );
 }
 
+const PRECONNECTED = 'preconnect_policy.preconnect_enabled_metadata';
 const IMMEDIATE_FAIL = knownHeader('x-envoy-immediate-health-check-fail');

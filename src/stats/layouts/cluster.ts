@@ -99,11 +99,11 @@ export const ClusterStats = defineLayout({
   lb_subsets_fallback_panic: 'counter',
   lb_subsets_removed: 'counter',
   lb_subsets_selected: 'counter',
-  // Preconnects, HTTP/3.
+  upstream_cx_preconnect_skipped: 'counter',
+  // HTTP/3.
   assignment_use_cached: 'no_counter',
   upstream_cx_connect_with_0_rtt: 'no_counter',
   upstream_cx_http3_total: 'no_counter',
-  upstream_cx_preconnect_skipped: 'no_counter',
   upstream_http3_broken: 'no_counter',
   upstream_queue_overloaded: 'no_counter',
   upstream_rq_0rtt: 'no_counter',

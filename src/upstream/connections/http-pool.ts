@@ -15,6 +15,7 @@ import type { UpstreamThread } from '../upstream-thread.js';
 import { type ConnectOptions, NO_CONNECT_OPTIONS } from './connect-options.js';
 import { acquirePlace, releasePlace, tryAcquirePlace } from './connection-places.js';
 import type { HostConnection } from './host-connection.js';
+import { MAX_AHEAD, needsConnection, type StreamCounts } from './preconnect.js';
 import { type ConnectionPool, type RequestedCluster, UpstreamConnection } from './upstream-connection.js';
 
 const logger = getLogger('pool');
@@ -34,6 +35,10 @@ export interface PooledCluster extends RequestedCluster {
   readonly limits: ClusterLimits;
   /** Closes connections that have had no request for `idleMs`. */
   closeIdle(idleMs: number): void;
+  /** Of all its pools; undefined unless it connects to the hosts that are picked next. */
+  readonly counts: StreamCounts | undefined;
+  /** Returns whether the host may be connected in advance, and counts it if not. */
+  connectsAhead(host: Host): boolean;
   /** Called when the pool has neither connections nor requests. */
   poolEmptied(pool: HttpPool): void;
 }
@@ -59,6 +64,11 @@ export class HttpPool implements ConnectionPool, RequestPool {
   streamsPerConnection: number;
   /** The host was removed: connections close after their request. */
   isDraining = false;
+  activeRequests = 0;
+  /** Connections for each request; 1: none in advance. */
+  private readonly aheadRatio: number;
+  /** What the cluster's counts have of this pool; undefined if it has none. */
+  private readonly counted: StreamCounts | undefined;
   /** Connections that can take a request. Each holds its index. */
   readonly #free: UpstreamConnection[] = [];
   #connections = 0;
@@ -82,6 +92,8 @@ export class HttpPool implements ConnectionPool, RequestPool {
     this.protocol = protocol;
     this.options = options;
     this.streamsPerConnection = protocol.streamsPerConnection;
+    this.aheadRatio = cluster.spec.preconnect?.perHost ?? 1;
+    this.counted = cluster.counts && { pending: 0, active: 0, free: 0 };
   }
 
   get thread(): UpstreamThread {
@@ -93,15 +105,30 @@ export class HttpPool implements ConnectionPool, RequestPool {
    * same, and the caller must cancel it.
    */
   start(request: PoolRequest): void {
-    if (this.#hasFree()) this.#attach(request);
-    else this.#wait(request);
+    if (this.#hasFree()) {
+      this.#attach(request);
+      if (this.aheadRatio > 1) this.#connectAhead(MAX_AHEAD);
+    } else this.#wait(request);
+    if (this.counted !== undefined) this.#count(this.counted);
+  }
+
+  /**
+   * Opens a connection in advance if the requests of the pool, and one that is about to come, need it by `ratio`. Returns whether it
+   * does.
+   */
+  preconnect(ratio: number): boolean {
+    if (this.isDraining || this.host.isFailing || !needsConnection(this.#counts(), ratio, 1)) return false;
+    if (!this.cluster.connectsAhead(this.host)) return false;
+    const hasConnected = this.#connectUnlessShed();
+    if (this.counted !== undefined) this.#count(this.counted);
+    return hasConnected;
   }
 
   /** Removes a queued request. */
   cancel(request: PoolRequest): void {
     this.#unlink(request);
     this.cluster.stats.increment(ClusterStats.at.upstream_rq_cancelled);
-    this.#reportEmpty();
+    this.#changed();
   }
 
   /** Counts the pool as long as it is not empty. Returns false if the circuit breaker of pools is open. */
@@ -148,6 +175,7 @@ export class HttpPool implements ConnectionPool, RequestPool {
     if (this.isDraining) this.drain();
     // It may take fewer requests than expected.
     else if (wasConnecting && 'negotiated' in this.protocol) while (this.#connectIfNeeded());
+    if (this.counted !== undefined) this.#count(this.counted);
   }
 
   connectFailed(failure: PoolFailure, detail: string): void {
@@ -162,7 +190,7 @@ export class HttpPool implements ConnectionPool, RequestPool {
       this.cluster.stats.increment(ClusterStats.at.upstream_rq_pending_failure_eject);
       request.onPoolFailure(failure, detail);
     }
-    this.#reportEmpty();
+    this.#changed();
   }
 
   connectionEnding(connection: UpstreamConnection): void {
@@ -181,6 +209,12 @@ export class HttpPool implements ConnectionPool, RequestPool {
     releasePlace(this.cluster, this.host, this.priority);
     // A request may be waiting for the slot of this connection.
     this.#connectIfNeeded();
+    this.#changed();
+  }
+
+  /** Called when it has fewer connections or requests. */
+  #changed(): void {
+    if (this.counted !== undefined) this.#count(this.counted);
     this.#reportEmpty();
   }
 
@@ -231,7 +265,8 @@ export class HttpPool implements ConnectionPool, RequestPool {
     cluster.stats.increment(ClusterStats.at.upstream_rq_pending_total);
     cluster.stats.increment(ClusterStats.at.upstream_rq_pending_active);
     this.host.stats.increment(HostStats.at.rq_pending_active);
-    this.#connectIfNeeded();
+    const isNew = this.#connectIfNeeded();
+    if (this.aheadRatio > 1) this.#connectAhead(isNew ? MAX_AHEAD - 1 : MAX_AHEAD);
   }
 
   #overflow(request: PoolRequest, reason: PoolFailure, counter: CounterSlot): void {
@@ -245,7 +280,11 @@ export class HttpPool implements ConnectionPool, RequestPool {
    * without a connection always gets one. Returns whether it did.
    */
   #connectIfNeeded(): boolean {
-    if (this.#pending <= this.#expectedStreams) return false;
+    return this.#pending > this.#expectedStreams && this.#connect();
+  }
+
+  /** Opens a connection unless the circuit breaker is open. See #connectIfNeeded(). */
+  #connect(): boolean {
     const { spec, stats } = this.cluster;
     if (!tryAcquirePlace(this.cluster, this.host, this.priority)) {
       stats.increment(ClusterStats.at.upstream_cx_overflow);
@@ -266,6 +305,36 @@ export class HttpPool implements ConnectionPool, RequestPool {
     return true;
   }
 
+  /** Opens up to `most` connections in advance, as many as the requests need by the cluster's ratio. */
+  #connectAhead(most: number): void {
+    if (this.isDraining || this.host.isFailing) return;
+    for (; most > 0 && needsConnection(this.#counts(), this.aheadRatio, 0); most--)
+      if (!this.cluster.connectsAhead(this.host) || !this.#connectUnlessShed()) return;
+  }
+
+  #connectUnlessShed(): boolean {
+    return this.thread.overload?.newUpstreamConnection?.sheds() !== true && this.#connect();
+  }
+
+  #counts(): StreamCounts {
+    let free = this.#expectedStreams;
+    if (this.streamsPerConnection === 1) free += this.#free.length;
+    else for (const connection of this.#free) free += connection.freeStreams;
+    return { pending: this.#pending, active: this.activeRequests, free };
+  }
+
+  /** Updates the cluster's counts. */
+  #count(counted: StreamCounts): void {
+    const { counts } = this.cluster;
+    const { active, free, pending } = this.#counts();
+    counts!.active += active - counted.active;
+    counts!.free += free - counted.free;
+    counts!.pending += pending - counted.pending;
+    counted.active = active;
+    counted.free = free;
+    counted.pending = pending;
+  }
+
   /** Starts the request on a free connection, which must exist. */
   #attach(request: PoolRequest): void {
     if (!this.cluster.limits.tryAcquire(LimitKind.Requests, this.priority)) {
@@ -273,6 +342,7 @@ export class HttpPool implements ConnectionPool, RequestPool {
     }
     const connection = this.#free[this.#free.length - 1]!;
     const encoder = connection.startRequest(request);
+    this.activeRequests++;
     if (!connection.hasRoom) this.#free.pop();
     request.onPoolReady(encoder, connection);
   }

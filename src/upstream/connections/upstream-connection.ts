@@ -35,6 +35,8 @@ export interface ConnectionPool {
   readonly options: ConnectOptions;
   /** How many requests a new connection is expected to take at once: as many as the host has allowed on the last one. */
   streamsPerConnection: number;
+  /** Requests on its connections. */
+  activeRequests: number;
   /** The host was removed: connections close after their request. */
   readonly isDraining: boolean;
   /** Called when the connection has connected or finished a request: it can take another one. */
@@ -85,6 +87,11 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
   /** It can take another request. */
   get hasRoom(): boolean {
     return this.#codec!.freeStreams > 0 && !this.#isUsedUp && !this.#hasExpired;
+  }
+
+  /** How many more requests it can take now. */
+  get freeStreams(): number {
+    return this.hasRoom ? this.#codec!.freeStreams : 0;
   }
 
   /** The host has ended the connection, and the event follows in this turn: a request would be lost. */
@@ -152,6 +159,7 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     if (end !== StreamEnd.Complete && !reusable) return this.#close(end);
     const { cluster, thread } = this.pool;
     cluster.limits.release(LimitKind.Requests, this.pool.priority);
+    this.pool.activeRequests--;
     this.#active--;
     this.#idleSinceMs = thread.clock.monotonicMs;
     if (!reusable) this.close();
@@ -264,6 +272,7 @@ export class UpstreamConnection extends HostConnection implements ClientCodecEve
     // Requests that end here may be retried at once: they need another connection.
     this.pool.connectionEnding(this);
     this.#codec?.destroy();
+    this.pool.activeRequests -= this.#active;
     for (; this.#active > 0; this.#active--) cluster.limits.release(LimitKind.Requests, priority);
   }
 

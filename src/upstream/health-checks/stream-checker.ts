@@ -23,6 +23,7 @@ export abstract class StreamChecker implements Checker, ConnectionPool, Response
   readonly protocol: ClientProtocol;
   readonly options: ConnectOptions;
   streamsPerConnection = 1;
+  activeRequests = 0;
   readonly isDraining = false;
   readonly #caller: CallingThread;
   readonly #timeoutMs: number;

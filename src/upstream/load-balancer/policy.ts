@@ -16,6 +16,8 @@ export interface LoadBalancingPolicy<C = unknown, S = unknown> {
   readonly name: string;
   /** Requests with the same hash go to the same host; those without go to any. */
   readonly picksByHash?: boolean;
+  /** A pick may be made before its request comes, because nothing that happens meanwhile could change it. */
+  readonly isPredictable?: boolean;
   /** Its load balancers use active request counts, which are then summed over all workers. */
   readonly countsActiveRequests?: boolean;
   /**
@@ -91,7 +93,8 @@ export interface BalancerGauges<S = unknown> {
 }
 
 /** A cluster's policy with its settings, and its properties that are needed before a load balancer exists; plain data. */
-export interface LoadBalancerSpec extends Pick<LoadBalancingPolicy, 'picksByHash' | 'countsActiveRequests'> {
+export interface LoadBalancerSpec
+  extends Pick<LoadBalancingPolicy, 'picksByHash' | 'isPredictable' | 'countsActiveRequests'> {
   /** Name of the policy. */
   readonly policy: string;
   readonly settings: unknown;
@@ -112,9 +115,9 @@ export interface LoadBalancingPolicies {
 }
 
 export function loadBalancerSpec<C extends Any, S>(policy: LoadBalancingPolicy<C, S>, config: C): LoadBalancerSpec {
-  const { countsActiveRequests, name, picksByHash } = policy;
+  const { countsActiveRequests, isPredictable, name, picksByHash } = policy;
   const settings = policy.settings?.(config) as S;
   const localities = policy.localities?.(config);
   const needsHealthTimes = policy.needsHealthTimes?.(settings);
-  return { policy: name, settings, localities, picksByHash, countsActiveRequests, needsHealthTimes };
+  return { policy: name, settings, localities, picksByHash, isPredictable, countsActiveRequests, needsHealthTimes };
 }

@@ -14,6 +14,7 @@ export const random: LoadBalancingPolicyExtension<RandomConfig> = {
     ...LOCALITY_ROWS,
   },
   isZoneAware: true,
+  isPredictable: true,
   localities: (config) => localityBalancing(config.locality_lb_config),
   createLoadBalancer: (_settings, hosts) =>
     hosts.isWeighted ? new WeightedRandomChoice(hosts) : new RandomChoice(hosts),

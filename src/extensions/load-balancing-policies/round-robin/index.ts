@@ -19,6 +19,7 @@ export const roundRobin: LoadBalancingPolicyExtension<RoundRobinConfig, SlowStar
     ...SLOW_START_ROWS,
   },
   isZoneAware: true,
+  isPredictable: true,
   localities: (config) => localityBalancing(config.locality_lb_config),
   settings: (config) => slowStartSettings(config.slow_start_config),
   needsHealthTimes: (settings) => settings !== undefined,
