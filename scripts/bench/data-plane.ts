@@ -2,8 +2,9 @@
 // simulated transport. Without kernel and peers, the result is repeatable on a busy machine.
 //
 //   npm run build && node dist/scripts/bench/data-plane.js [--browser] [--varied] [--access-log=PATH] [--connections=64] [--seconds=3]
-//     [--filter=sync|async|header_mutation] [--filters=1]
+//     [--filter=sync|async|header_mutation] [--filters=1] [--http2=both|clients] [--streams=32]
 //
+// With --http2: clients, or clients and hosts, speak HTTP/2, each connection of a client with that many requests at a time.
 // With --filter: that many filters before the router, each of which reads a header and sets one. sync and async are modules in
 // TypeScript, which need Node's options of src/scripts/thread-options.ts.
 
@@ -11,6 +12,7 @@ import { AccessLogFiles } from '../../src/access-log/files/file-log.js';
 import { Random } from '../../src/common/random.js';
 import { nextTurn } from '../../src/common/time/next-turn.js';
 import { bufferLimitBytes } from '../../src/config/fields/buffer-limit.js';
+import { HTTP_OPTIONS } from '../../src/config/fields/http-options.js';
 import { ownRoutes } from '../../src/config/fields/own-routes.js';
 import type { Cluster as ClusterConfig, Listener } from '../../src/config/generated/api.js';
 import type { WorkerContext } from '../../src/extensions/factories.js';
@@ -37,6 +39,7 @@ import type { PublishedScripts } from '../../src/scripts/published.js';
 import { WorkerScripts } from '../../src/scripts/worker-scripts.js';
 import { raiseInliningLimit } from '../../src/server/start/optimizer.js';
 import { ClusterStats, HostStats } from '../../src/stats/layouts/cluster.js';
+import { Http2Stats } from '../../src/stats/layouts/http.js';
 import { ListenerStats, ListenerWorkerStats } from '../../src/stats/layouts/listener.js';
 import { StatsStore } from '../../src/stats/store.js';
 import { type ScopeRef, ThreadStats } from '../../src/stats/thread-stats.js';
@@ -56,6 +59,7 @@ import { packRoutes } from '../../src/worker/messages/packed-routes.js';
 import { ON_DEMAND_PORT } from '../../src/worker/routes/awaited-hosts.js';
 import { RouteTables } from '../../src/worker/routes/route-tables.js';
 import { specifiersOf } from '../../src/worker/routes/specifiers.js';
+import { CLIENT_START, HOST_START, Http2Reader, Http2Sender } from './components/http2-frames.js';
 
 const CURL_REQUEST =
   'GET /some/path?x=1 HTTP/1.1\r\nHost: 127.0.0.1:18080\r\nUser-Agent: curl/7.88.1\r\nAccept: */*\r\n\r\n';
@@ -73,6 +77,10 @@ const DIGITS = 8;
 
 /** Rounds of one request per connection that are measured together, about ten milliseconds. */
 const WINDOW_ROUNDS = 50;
+/** Bytes of a connection in one event. */
+const RESPONSE_BATCH = 48 * 1024;
+/** Turns in which all requests of a round must have been taken. */
+const MAX_TURNS = 1000;
 const LISTENER_ID = 1;
 const FIRST_CLIENT = 2;
 
@@ -81,6 +89,12 @@ class FakeTransport implements NativeTransport {
   readonly options: TransportOptions;
   /** Upstream connections that have received a request since the last check. */
   readonly asked: number[] = [];
+  /** The same with HTTP/2: the connection of each stream, and the streams. */
+  readonly askedStreams: number[] = [];
+  /** With HTTP/2: the streams of clients that have got the head of a response. */
+  readonly answeredStreams: number[] = [];
+  /** With HTTP/2, by connection. */
+  readonly readers = new Map<number, Http2Reader>();
   readonly connecting: number[] = [];
   #next: number;
 
@@ -100,16 +114,28 @@ class FakeTransport implements NativeTransport {
   }
 
   flush(): void {
-    const { control, submissions } = this.options;
+    const { control, memory, submissions } = this.options;
     const count = control[Control.Submissions]!;
     let last = -1;
     for (let index = 0; index < count; index++) {
       const at = index * SUBMISSION_STRIDE;
       const id = submissions[at + 1]!;
-      if (submissions[at] === Op.Send && id !== last && id >= this.firstUpstream) this.asked.push(id);
+      const isToHost = id >= this.firstUpstream;
+      if (submissions[at] === Op.Send && (isToHost ? withHttp2Hosts : http2 !== undefined)) {
+        const offset = submissions[at + 2]!;
+        const streams = isToHost ? this.askedStreams : this.answeredStreams;
+        this.#readerOf(id, isToHost).read(memory, offset, offset + submissions[at + 3]!, streams);
+        while (withHttp2Hosts && this.asked.length < this.askedStreams.length) this.asked.push(id);
+      } else if (submissions[at] === Op.Send && isToHost && id !== last) this.asked.push(id);
       last = id;
     }
     control[Control.Submissions] = 0;
+  }
+
+  #readerOf(id: number, isToHost: boolean): Http2Reader {
+    let reader = this.readers.get(id);
+    if (reader === undefined) this.readers.set(id, (reader = new Http2Reader(isToHost ? 'client' : 'host')));
+    return reader;
   }
 
   firstUpstream = 0;
@@ -174,8 +200,14 @@ const flags = new Map(
     return [name!, value ?? 'true'] as const;
   }),
 );
-const clients = Number(flags.get('connections') ?? 64);
+const clients = Number(flags.get('connections') ?? (flags.has('http2') ? 16 : 64));
 const seconds = Number(flags.get('seconds') ?? 3);
+
+/** Undefined: everything is HTTP/1.1. */
+const http2 = flags.get('http2');
+const withHttp2Hosts = http2 === 'both';
+const streams = http2 === undefined ? 1 : Number(flags.get('streams') ?? 32);
+const requestsOfRound = clients * streams;
 
 const needsScripts = flags.get('filter') === 'sync' || flags.get('filter') === 'async';
 
@@ -227,6 +259,14 @@ const listener: Listener = {
 };
 const cluster: ClusterConfig = {
   name: 'up',
+  ...(withHttp2Hosts && {
+    typed_extension_protocol_options: {
+      [HTTP_OPTIONS]: {
+        '@type': `type.googleapis.com/${HTTP_OPTIONS}`,
+        explicit_http_config: { http2_protocol_options: {} },
+      },
+    },
+  }),
   load_assignment: {
     cluster_name: 'up',
     endpoints: [
@@ -245,6 +285,9 @@ const request = Buffer.from(
 );
 let number = 0;
 const response = Buffer.from(RESPONSE, 'latin1');
+const clientSenders = Array.from({ length: clients }, () => new Http2Sender('requests'));
+const hostSenders = new Map<number, Http2Sender>();
+let nextStream = 1;
 await accept();
 await run(1);
 const windows = await run(seconds);
@@ -254,7 +297,7 @@ process.stdout.write(
 process.exit(0);
 
 /**
- * Serves rounds of one request per connection for a time. Returns the µs per request in each short window, in ascending order.
+ * Serves rounds of one request per connection, or per stream, for a time. Returns the µs per request in each short window, in ascending order.
  * The best one is the cost of the code: other activity only makes windows longer.
  */
 async function run(forSeconds: number): Promise<number[]> {
@@ -262,20 +305,14 @@ async function run(forSeconds: number): Promise<number[]> {
   const end = performance.now() + forSeconds * 1000;
   for (let startUs = cpuUs(); performance.now() < end; ) {
     for (let round = 0; round < WINDOW_ROUNDS; round++) {
-      for (let index = 0; index < clients; index++) {
-        if (flags.has('varied')) nextNumber();
-        place(index, FIRST_CLIENT + index, request);
-      }
-      played.batch(clients);
-      if (needsTurns) await nextTurn();
-      while (played.connecting.length > 0) connectAll();
-      const asked = played.asked.splice(0);
-      if (asked.length !== clients) throw new Error(`${asked.length} of ${clients} requests reached the upstream`);
-      for (let index = 0; index < asked.length; index++) place(index, asked[index]!, response);
-      played.batch(asked.length);
+      if (flags.has('varied')) nextNumber();
+      played.batch(placeRequests());
+      await reachHosts();
+      played.batch(placeResponses());
+      await reachClients();
     }
     const now = cpuUs();
-    all.push((now - startUs) / (WINDOW_ROUNDS * clients));
+    all.push((now - startUs) / (WINDOW_ROUNDS * requestsOfRound));
     startUs = now;
   }
   return all.sort((a, b) => a - b);
@@ -293,16 +330,71 @@ function nextNumber(): void {
   for (let digit = 0; digit < DIGITS; digit++) request[last - digit] = 48 + ((number >>> (digit * 3)) & 7);
 }
 
-/** Like the shim: one after the other, each aligned to a cache line. */
-function place(index: number, id: number, bytes: Buffer): void {
-  const { events, memory } = played.options;
-  const offset = index * ((bytes.length + 63) & ~63);
-  memory.set(bytes, offset);
+/** Places a request of each connection, or of each stream. Returns the number of events. */
+function placeRequests(): number {
+  if (http2 === undefined) {
+    for (let index = 0; index < clients; index++) place(index, FIRST_CLIENT + index, request);
+    return clients;
+  }
+  let offset = 0;
+  for (let index = 0; index < clients; index++) {
+    const start = offset;
+    for (let count = 0; count < streams; count++)
+      offset = clientSenders[index]!.write(played.options.memory, offset, nextStream + 2 * count);
+    placeData(index, FIRST_CLIENT + index, start, offset);
+    offset = aligned(offset);
+  }
+  nextStream += 2 * streams;
+  return clients;
+}
+
+/** Places the responses to the requests that have reached the hosts. Returns the number of events. */
+function placeResponses(): number {
+  const asked = played.asked.splice(0);
+  if (asked.length !== requestsOfRound)
+    throw new Error(`${asked.length} of ${requestsOfRound} requests reached the upstream`);
+  if (!withHttp2Hosts) {
+    for (let index = 0; index < asked.length; index++) place(index, asked[index]!, response);
+    return asked.length;
+  }
+  const askedStreams = played.askedStreams.splice(0);
+  let [events, offset] = [0, 0];
+  for (let index = 0; index < asked.length; events++) {
+    const [id, start] = [asked[index]!, offset];
+    let sender = hostSenders.get(id);
+    if (sender === undefined) hostSenders.set(id, (sender = new Http2Sender('responses')));
+    for (; asked[index] === id && offset - start < RESPONSE_BATCH; index++)
+      offset = sender.write(played.options.memory, offset, askedStreams[index]!);
+    placeData(events, id, start, offset);
+    offset = aligned(offset);
+  }
+  return events;
+}
+
+function placeStart(index: number, id: number, bytes: Buffer): void {
+  const offset = aligned(index * bytes.length);
+  played.options.memory.set(bytes, offset);
+  placeData(index, id, offset, offset + bytes.length);
+}
+
+function placeData(index: number, id: number, start: number, end: number): void {
+  const { events } = played.options;
   const at = index * EVENT_STRIDE;
   events[at] = id;
   events[at + 1] = Event.Data;
-  events[at + 2] = offset;
-  events[at + 3] = bytes.length;
+  events[at + 2] = start;
+  events[at + 3] = end - start;
+}
+
+function aligned(offset: number): number {
+  return (offset + 63) & ~63;
+}
+
+/** Like the shim: one after the other, each aligned to a cache line. */
+function place(index: number, id: number, bytes: Buffer): void {
+  const offset = index * aligned(bytes.length);
+  played.options.memory.set(bytes, offset);
+  placeData(index, id, offset, offset + bytes.length);
 }
 
 function connectAll(): void {
@@ -312,6 +404,9 @@ function connectAll(): void {
     events[index * EVENT_STRIDE] = id;
     events[index * EVENT_STRIDE + 1] = Event.Connected;
   });
+  played.batch(ids.length);
+  if (!withHttp2Hosts) return;
+  for (const [index, id] of ids.entries()) placeStart(index, id, HOST_START);
   played.batch(ids.length);
 }
 
@@ -328,14 +423,37 @@ async function accept(): Promise<void> {
     control[Control.AcceptedBy + index] = LISTENER_ID;
   }
   played.batch(clients);
+  if (http2 !== undefined) {
+    for (let index = 0; index < clients; index++) placeStart(index, FIRST_CLIENT + index, CLIENT_START);
+    played.batch(clients);
+  }
   // The first requests open the upstream connections.
-  for (let index = 0; index < clients; index++) place(index, FIRST_CLIENT + index, request);
-  played.batch(clients);
+  played.batch(placeRequests());
+  await reachHosts();
+  played.batch(placeResponses());
+  await reachClients();
+}
+
+/** Waits until all requests of a round have been sent: HTTP/2 takes what a connection has received in parts, one in each turn. */
+async function reachHosts(): Promise<void> {
   if (needsTurns) await nextTurn();
   while (played.connecting.length > 0) connectAll();
-  const asked = played.asked.splice(0);
-  for (let index = 0; index < asked.length; index++) place(index, asked[index]!, response);
-  played.batch(asked.length);
+  for (let turn = 0; http2 !== undefined && turn < MAX_TURNS && played.asked.length < requestsOfRound; turn++) {
+    await nextTurn();
+    played.flush();
+    while (played.connecting.length > 0) connectAll();
+  }
+}
+
+/** The same for the responses. */
+async function reachClients(): Promise<void> {
+  if (http2 === undefined) return;
+  for (let turn = 0; turn < MAX_TURNS && played.answeredStreams.length < requestsOfRound; turn++) {
+    await nextTurn();
+    played.flush();
+  }
+  const { length } = played.answeredStreams.splice(0);
+  if (length !== requestsOfRound) throw new Error(`${length} of ${requestsOfRound} responses reached the clients`);
 }
 
 /** The filters of --filter. */
@@ -467,6 +585,7 @@ async function buildWorker(): Promise<FakeTransport> {
     specVersion: 0,
     block,
     scope: clusterScope,
+    http2Scope: store.addScope('cluster.up.http2.', Http2Stats),
     hosts: directory.data,
     policy: DEFAULT_ASSIGNMENT_POLICY,
     membershipVersion: 1,
