@@ -143,6 +143,7 @@ class FakeTransport implements NativeTransport {
     return false;
   }
   tlsState(): undefined {}
+  tlsNames(): undefined {}
   tlsFailure(): undefined {}
   tlsStaple(): undefined {}
   takeTlsKeys(): undefined {}

@@ -312,7 +312,40 @@ export interface TlsMistake {
   readonly reason: string;
 }
 
-/** A session after its handshake. */
+/** Indexes of what NativeTransport.tlsState() fills. */
+export const enum TlsNumber {
+  Version,
+  /** Of the cipher suite in the TLS registry. */
+  Cipher,
+  /** 0: none. */
+  Group,
+  /** 0: none. */
+  Signature,
+  /** A TlsStaple. */
+  Staple,
+  /** TlsFlag bits. */
+  Flags,
+  AlpnLength,
+  NameLength,
+  /** Number of these. */
+  Count,
+}
+
+export const enum TlsFlag {
+  Resumed = 1,
+  HasPeerCertificate = 2,
+  /** The peer's certificate was verified. */
+  Verified = 4,
+}
+
+/** The names of some TlsNumbers of one session, as TlsState has them. */
+export interface TlsNames {
+  readonly cipher: string;
+  readonly group: string;
+  readonly signature: string;
+}
+
+/** A session after its handshake, as readTlsState() returns it. */
 export interface TlsState {
   /** 0x0303: TLS 1.2. */
   readonly version: number;
@@ -329,7 +362,8 @@ export interface TlsState {
   readonly hasPeerCertificate: boolean;
   /** The peer's certificate was verified, in this handshake or in that of the resumed session. */
   readonly isPeerVerified: boolean;
-  readonly sessionId: Uint8Array;
+  /** A character for each byte. */
+  readonly sessionId: string;
 }
 
 /** A subject alternative name. */
@@ -432,7 +466,12 @@ export interface NativeTransport {
     replacesAlpn?: boolean,
   ): boolean;
   /** Undefined for plain connections and stale IDs. */
-  tlsState(id: number): TlsState | undefined;
+  /**
+   * Fills `numbers` by TlsNumber, and returns ALPN, server name and session ID, one after the other, with a character for each byte.
+   * Undefined for plain connections.
+   */
+  tlsState(id: number, numbers: Int32Array): string | undefined;
+  tlsNames(id: number): TlsNames | undefined;
   /** OpenSSL's reasons for a failure, the first one first, joined by '|'; '' if there are none. */
   tlsFailure(id: number): string | undefined;
   /** What a server did about an OCSP response, as far as the handshake has come. */

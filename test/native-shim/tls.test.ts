@@ -6,6 +6,7 @@ import { Worker } from 'node:worker_threads';
 import t from 'tap';
 import { Event, OcspPolicy, Op, type TlsContextSettings, TlsVerify } from '../../src/io/shim.js';
 import { Certificate } from '../../src/io/tls/certificate.js';
+import { readTlsState } from '../../src/io/tls/session-state.js';
 import { Authority, type IssuedCertificate } from '../e2e/harness/certificates.js';
 import { internet, Rig, shim, until } from './harness/harness.js';
 
@@ -113,7 +114,7 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
       await new Promise((resolve) => socket.once('close', resolve));
     }
     const { id } = rig.of(Event.Secured)[0]!;
-    t.equal(rig.transport.tlsState(id), undefined, 'an ended connection has no state');
+    t.equal(readTlsState(rig.transport, id), undefined, 'an ended connection has no state');
     rig.close();
   });
 }
@@ -123,7 +124,7 @@ t.test('a session reports what it has established', async (t) => {
   const socket = client(port, { ALPNProtocols: ['h2', 'http/1.1'] });
   await secure(socket);
   const { id } = await rig.next(Event.Secured);
-  t.match(rig.transport.tlsState(id), {
+  t.match(readTlsState(rig.transport, id), {
     version: 0x0304,
     cipher: /^TLS_/,
     alpn: 'http/1.1',
@@ -434,7 +435,7 @@ t.test(
       const id = rig.connect(internet('127.0.0.1', port));
       rig.transport.startTls(id, number, 'server.test', Buffer.from(alpn), group);
       await rig.next(Event.Secured, id);
-      const state = rig.transport.tlsState(id)!;
+      const state = readTlsState(rig.transport, id)!;
       rig.now(Op.Close, id);
       return [state.alpn, state.isResumed];
     };

@@ -2,6 +2,9 @@
 
 #include <openssl/err.h>
 
+#include <algorithm>
+#include <cstring>
+
 #include "node/arguments.h"
 #include "node/values.h"
 #include "tls/certificate.h"
@@ -25,14 +28,6 @@ std::string signatureName(SSL* ssl) {
 std::string groupName(SSL* ssl) {
   const auto group = static_cast<int>(SSL_get_negotiated_group(ssl));
   return group <= 0 ? "" : textOr(SSL_group_to_name(ssl, group));
-}
-
-std::string sessionId(SSL* ssl) {
-  unsigned length = 0;
-  const SSL_SESSION* session = SSL_get0_session(ssl);
-  if (session == nullptr) return "";
-  const unsigned char* id = SSL_SESSION_get_id(session, &length);
-  return {reinterpret_cast<const char*>(id), length};
 }
 
 }  // namespace
@@ -65,26 +60,46 @@ napi_value makeDouble(napi_env env, double value) {
   return made;
 }
 
-napi_value makeTlsState(napi_env env, const TlsSession& session) {
+napi_value makeTlsState(napi_env env, const TlsSession& session, int32_t* numbers) {
   SSL* ssl = session.ssl();
   const unsigned char* alpn = nullptr;
   unsigned alpnLength = 0;
   SSL_get0_alpn_selected(ssl, &alpn, &alpnLength);
+  const char* serverName = textOr(SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name));
+  const SSL_CIPHER* cipher = SSL_get_current_cipher(ssl);
+  const SSL_SESSION* known = SSL_get0_session(ssl);
+  unsigned idLength = 0;
+  const unsigned char* id = known == nullptr ? nullptr : SSL_SESSION_get_id(known, &idLength);
+  int type = NID_undef;
+  int digest = NID_undef;
+  if (SSL_get_peer_signature_type_nid(ssl, &type) == 1) SSL_get_peer_signature_nid(ssl, &digest);
+  const bool hasPeer = SSL_get0_peer_certificate(ssl) != nullptr;
+  numbers[kStateVersion] = SSL_version(ssl);
+  numbers[kStateCipher] = cipher == nullptr ? 0 : SSL_CIPHER_get_protocol_id(cipher);
+  numbers[kStateGroup] = std::max(0, static_cast<int>(SSL_get_negotiated_group(ssl)));
+  numbers[kStateSignature] = type == NID_undef ? 0 : type << 16 | digest;
+  numbers[kStateStaple] = static_cast<int32_t>(session.staple());
+  numbers[kStateFlags] = (SSL_session_reused(ssl) == 1 ? kStateResumed : 0) | (hasPeer ? kStateHasPeer : 0) |
+                         (hasPeer && SSL_get_verify_result(ssl) == X509_V_OK ? kStateVerified : 0);
+  numbers[kStateAlpnLength] = static_cast<int32_t>(alpnLength);
+  numbers[kStateNameLength] = static_cast<int32_t>(strlen(serverName));
+  ERR_clear_error();
+  // One string costs less than three, and much less than an array of bytes.
+  std::string texts(reinterpret_cast<const char*>(alpn), alpnLength);
+  texts += serverName;
+  texts.append(reinterpret_cast<const char*>(id), idLength);
+  napi_value made = nullptr;
+  napi_create_string_latin1(env, texts.data(), texts.size(), &made);
+  return made;
+}
+
+napi_value makeTlsNames(napi_env env, const TlsSession& session) {
+  SSL* ssl = session.ssl();
   napi_value made = nullptr;
   napi_create_object(env, &made);
-  napi_set_named_property(env, made, "version", makeInt(env, SSL_version(ssl)));
   napi_set_named_property(env, made, "cipher", makeText(env, textOr(SSL_get_cipher_name(ssl))));
   napi_set_named_property(env, made, "group", makeText(env, groupName(ssl)));
   napi_set_named_property(env, made, "signature", makeText(env, signatureName(ssl)));
-  napi_set_named_property(env, made, "alpn", makeText(env, {reinterpret_cast<const char*>(alpn), alpnLength}));
-  napi_set_named_property(env, made, "serverName",
-                          makeText(env, textOr(SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name))));
-  napi_set_named_property(env, made, "staple", makeInt(env, static_cast<int32_t>(session.staple())));
-  napi_set_named_property(env, made, "isResumed", makeBool(env, SSL_session_reused(ssl) == 1));
-  napi_set_named_property(env, made, "hasPeerCertificate", makeBool(env, SSL_get0_peer_certificate(ssl) != nullptr));
-  const bool isVerified = SSL_get0_peer_certificate(ssl) != nullptr && SSL_get_verify_result(ssl) == X509_V_OK;
-  napi_set_named_property(env, made, "isPeerVerified", makeBool(env, isVerified));
-  napi_set_named_property(env, made, "sessionId", makeRawText(env, sessionId(ssl)));
   ERR_clear_error();
   return made;
 }

@@ -184,7 +184,18 @@ napi_value ofTls(napi_env env, napi_callback_info info, Make make) {
   return session == nullptr ? nullptr : make(env, *session);
 }
 
-napi_value tlsState(napi_env env, napi_callback_info info) { return ofTls(env, info, makeTlsState); }
+napi_value tlsState(napi_env env, napi_callback_info info) {
+  const Arguments arguments(env, info);
+  void* numbers;
+  size_t length;
+  if (!readArray(env, arguments[1], "numbers", napi_int32_array, false, numbers, length)) return nullptr;
+  if (length < kStateNumbers) return throwType(env, "numbers is too short");
+  return ofTls(env, info, [numbers](napi_env to, TlsSession& session) {
+    return makeTlsState(to, session, static_cast<int32_t*>(numbers));
+  });
+}
+
+napi_value tlsNames(napi_env env, napi_callback_info info) { return ofTls(env, info, makeTlsNames); }
 
 napi_value peerCertificates(napi_env env, napi_callback_info info) { return ofTls(env, info, makePeerCertificates); }
 
@@ -299,6 +310,7 @@ napi_value createTransport(napi_env env, napi_callback_info info) {
       method("counts", counts),                 method("keepAlive", keepAlive),
       method("isStarved", isStarved),           method("close", close),
       method("startTls", startTls),             method("tlsState", tlsState),
+      method("tlsNames", tlsNames),
       method("peerCertificates", peerCertificates), method("peerIssuer", peerIssuer),
       method("ownCertificate", ownCertificate), method("tlsFailure", tlsFailure),
       method("tlsStaple", tlsStaple),       method("takeTlsKeys", takeTlsKeys),

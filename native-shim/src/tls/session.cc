@@ -266,7 +266,7 @@ TlsSession::Received TlsSession::read(int fd, uint8_t* to, size_t length) {
 
 bool TlsSession::hasBuffered() const { return !input_.empty() || (isSecured_ && SSL_has_pending(ssl()) == 1); }
 
-ssize_t TlsSession::write(int fd, const iovec* ranges, int count) {
+ssize_t TlsSession::write(int fd, const iovec* ranges, int count, bool isLast) {
   if (!isSecured_ || !unsent_.empty()) return hasFailed_ ? -EPROTO : -EAGAIN;
   if (hasFailed_ || hasFinished_) return -EPIPE;
   Io io(*this);
@@ -305,6 +305,11 @@ ssize_t TlsSession::write(int fd, const iovec* ranges, int count) {
     }
   }
   if (filled > 0 && !encrypt(joined, filled)) return -EPROTO;
+  // With the last bytes: a segment of its own would cost more than the alert.
+  if (isLast) {
+    hasFinished_ = true;
+    SSL_shutdown(ssl());
+  }
   const int error = io.send(fd);
   return error == 0 || error == EAGAIN ? static_cast<ssize_t>(taken) : -error;
 }

@@ -84,8 +84,8 @@ class TlsSession {
   bool hasBuffered() const;
 
   // Encrypts and sends. Returns the number of bytes taken, of which unsent() may hold some in encrypted form; -EAGAIN before the end of the
-  // handshake or while bytes are unsent; or another negative errno.
-  ssize_t write(int fd, const iovec* ranges, int count);
+  // handshake or while bytes are unsent; or another negative errno. `isLast`: close_notify follows these bytes once all are taken.
+  ssize_t write(int fd, const iovec* ranges, int count, bool isLast);
   // Encrypted bytes that the socket has not taken.
   const PendingQueue& unsent() const { return unsent_; }
   // Sends unsent(). Returns 0 when all is sent, or an errno; EAGAIN: some are left.

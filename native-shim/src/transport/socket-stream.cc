@@ -49,8 +49,8 @@ ssize_t SocketStream::discard() {
   return receiveBytes(fd_.get(), scratch, sizeof scratch, MSG_TRUNC);
 }
 
-ssize_t SocketStream::write(iovec* ranges, int count, size_t total) {
-  if (tls_ != nullptr) return tls_->write(fd_.get(), ranges, count);
+ssize_t SocketStream::write(iovec* ranges, int count, size_t total, bool isLast) {
+  if (tls_ != nullptr) return tls_->write(fd_.get(), ranges, count, isLast);
   uint8_t joined[kCopyLimit];
   const void* from = ranges[0].iov_base;
   if (count > 1 && total <= kCopyLimit) {

@@ -50,7 +50,7 @@ class SocketStream {
 
   // Returns the number of accepted bytes, or a negative errno; -EAGAIN: none until there is room, or the handshake is done. Must not be
   // called while bytes are unsent.
-  ssize_t write(iovec* ranges, int count, size_t total);
+  ssize_t write(iovec* ranges, int count, size_t total, bool isLast = false);
   // Plain unsent bytes; flush() sends those that the caller adds.
   PendingQueue& pending() { return pending_; }
   const PendingQueue& pending() const { return pending_; }

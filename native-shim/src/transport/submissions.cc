@@ -32,8 +32,8 @@ const char* Transport::flush() {
       const int32_t next = gather(i, queued, ranges, count, total);
       if (next < 0) refused = kOutsideMemory;
       SocketRecord* connection = find(id, SocketKind::Connection);
-      if (connection != nullptr && count > 0) send(id, *connection, ranges, count, total);
       i = next < 0 ? -next : next;
+      if (connection != nullptr && count > 0) send(id, *connection, ranges, count, total, closesAt(i, queued, id));
     } else {
       refused = submit(op, id, record[2], record[3]);
       ++i;
@@ -65,6 +65,13 @@ int32_t Transport::gather(int32_t from, int32_t queued, iovec* ranges, int& coun
     }
   }
   return refused ? -i : i;
+}
+
+// Returns whether the next submission closes the connection.
+bool Transport::closesAt(int32_t index, int32_t queued, Id id) const {
+  if (index >= queued) return false;
+  const int32_t* record = arrays_.submissions + static_cast<uint32_t>(index) * kSubmissionStride;
+  return static_cast<Op>(record[0]) == Op::Close && record[1] == id;
 }
 
 const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
@@ -117,13 +124,13 @@ const char* Transport::submit(Op op, Id id, int32_t first, int32_t second) {
   return nullptr;
 }
 
-void Transport::send(Id id, SocketRecord& connection, iovec* ranges, int count, size_t total) {
+void Transport::send(Id id, SocketRecord& connection, iovec* ranges, int count, size_t total, bool isLast) {
   if (connection.error != 0 || connection.dead) return;  // its end follows or was reported
   if (connection.shutdownAsked) return fail(id, connection, EPIPE, false);
   size_t sent = 0;
   SocketStream& stream = connection.stream;
   if (!stream.hasUnsent() && !connection.connecting && !connection.frozen) {
-    const ssize_t taken = stream.write(ranges, count, total);
+    const ssize_t taken = stream.write(ranges, count, total, isLast);
     if (taken == static_cast<ssize_t>(total)) return;
     if (taken < 0 && taken != -EAGAIN) return fail(id, connection, static_cast<int>(-taken), true);
     if (taken > 0) sent = static_cast<size_t>(taken);

@@ -187,7 +187,8 @@ class Transport final : private TlsObserver {
   // submissions.cc
   const char* submit(Op op, Id id, int32_t first, int32_t second);
   int32_t gather(int32_t from, int32_t queued, iovec* ranges, int& count, size_t& total);
-  void send(Id id, SocketRecord& connection, iovec* ranges, int count, size_t total);
+  bool closesAt(int32_t index, int32_t queued, Id id) const;
+  void send(Id id, SocketRecord& connection, iovec* ranges, int count, size_t total, bool isLast);
   void closeInOrder(Id id, SocketRecord& connection, uint32_t flushMs, uint32_t lingerMs);
   void abort(Id id, SocketRecord& connection);
   void startCloseTimer();

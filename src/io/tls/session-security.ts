@@ -15,7 +15,7 @@ export class SessionSecurity implements ConnectionSecurity {
   readonly isPeerVerified: boolean;
   readonly peerChain: readonly Certificate[];
   readonly peerIssuer: CertificateFacts | undefined;
-  readonly #sessionId: Uint8Array;
+  readonly #sessionId: string;
   readonly #transport: Transport;
   readonly #id: number;
   #local: Certificate | undefined;
@@ -39,7 +39,7 @@ export class SessionSecurity implements ConnectionSecurity {
   }
 
   get sessionId(): string {
-    return Buffer.from(this.#sessionId).toString('hex');
+    return Buffer.from(this.#sessionId, 'latin1').toString('hex');
   }
 
   get peer(): CertificateFacts | undefined {

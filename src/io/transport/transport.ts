@@ -21,6 +21,7 @@ import {
   type TlsState,
 } from '../shim.js';
 import type { Clock } from '../time/clock.js';
+import { readTlsState } from '../tls/session-state.js';
 import type { BufferLimits } from './buffer-limits.js';
 import { CloseNotifications, type LateHandler } from './close-notifications.js';
 import type { ConnectionHandler, ListenerHandler, Stall } from './connection-handler.js';
@@ -259,7 +260,7 @@ export class Transport {
 
   /** Undefined for plain connections. */
   tlsState(id: number): TlsState | undefined {
-    return this.#native.tlsState(id);
+    return readTlsState(this.#native, id);
   }
 
   /** Returns why TLS has failed: OpenSSL's reasons joined by '|', or ''. */
