@@ -46,7 +46,8 @@
         "src/tls/registry.cc",
         "src/tls/session.cc",
         "src/tls/stapling.cc",
-        "src/tls/ticket-keys.cc"
+        "src/tls/ticket-keys.cc",
+        "src/tls/trust-domains.cc"
       ],
       "include_dirs": ["src"],
       "defines": ["NAPI_VERSION=8", "_GNU_SOURCE"],

@@ -159,6 +159,7 @@ function message(name: string): string {
   }
   for (const { field, row } of rows) {
     if (typeof row === 'object' && 'only' in row) parts.push(`With another \`${field}\`: refused; ${row.otherwise}.`);
+    if (typeof row === 'object' && 'within' in row) parts.push(`Elsewhere \`${field}\` is refused; ${row.otherwise}.`);
     if (typeof row === 'object' && 'onlyEmpty' in row)
       parts.push(`With fields in \`${field}\`: refused; ${row.onlyEmpty}.`);
     if (typeof row === 'object' && 'onlyFalse' in row)
@@ -173,6 +174,7 @@ function message(name: string): string {
 function limits(row: AnyRow): string {
   if (row === true) return '';
   if ('only' in row) return ` (${row.only.map((name) => `\`${name}\``).join(' or ')})`;
+  if ('within' in row) return ` (in ${row.within.map((name) => name.split('.v3.')[1]).join(', ')})`;
   if ('onlyEmpty' in row) return ' (`{}`)';
   if ('data' in row) return ` (${row.data.map((name) => `\`${name}\``).join(' or ')})`;
   if ('onlyFalse' in row) return ' (`false`)';

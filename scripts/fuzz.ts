@@ -33,6 +33,7 @@ import { fuzzTokens } from './fuzz/tokens.js';
 import { fuzzTraceContexts } from './fuzz/trace-contexts.js';
 import { fuzzTraffic } from './fuzz/traffic.js';
 import { fuzzTranscoder } from './fuzz/transcoder.js';
+import { fuzzTrustBundles } from './fuzz/trust-bundles.js';
 import { fuzzWasmModules } from './fuzz/wasm-modules.js';
 import { fuzzXdstpNames } from './fuzz/xdstp-names.js';
 
@@ -40,7 +41,7 @@ const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           the duration, divided equally among the targets (default 60)
   --seed=N              repeats a run (default: random)
-  --only=traffic|tls|secrets|expressions|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|session-cookies|logins|trace-contexts|proxy-answers|redirects|resp|wasm-modules|admin|restart|configurations|xdstp-names
+  --only=traffic|tls|secrets|expressions|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|session-cookies|logins|trace-contexts|proxy-answers|redirects|resp|wasm-modules|admin|restart|configurations|xdstp-names|trust-bundles
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -75,6 +76,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
     { name: 'resp', fuzz: fuzzResp },
     { name: 'wasm-modules', fuzz: fuzzWasmModules },
     { name: 'xdstp-names', fuzz: fuzzXdstpNames },
+    { name: 'trust-bundles', fuzz: fuzzTrustBundles },
     { name: 'admin', fuzz: fuzzAdmin },
     { name: 'restart', fuzz: fuzzRestart },
     { name: 'configurations', fuzz: fuzzConfigurations },

@@ -45,6 +45,8 @@ export class Checker {
   readonly #path: PathPart[] = [];
   /** Extension categories of the enclosing fields. A TypedExtensionConfig has that of its holder. */
   readonly #categories: (string | undefined)[] = [];
+  /** The messages around the current place, the outermost first. */
+  readonly #types: string[] = [];
 
   constructor(
     schema: Schema,
@@ -72,6 +74,7 @@ export class Checker {
     if (type.name === HTTP_FILTER && this.#leavesOut(message)) return;
     if (type.name === SPECIFIER_PLUGIN && this.#leavesOutPlugin(message)) return;
     if (type.isUnfinished) this.#features.noteUnfinished(this.#path, type.name, type.name);
+    this.#types.push(type.name);
     for (const field of type.fields.values()) {
       const value = message[field.name];
       if (value === undefined && !field.rules && field.value.kind !== 'enum') continue;
@@ -88,6 +91,7 @@ export class Checker {
     if (type.name === REGEX_MATCHER) this.#regex(message);
     if (type.name === REGEX_SUBSTITUTION) this.#substitution(message as RegexMatchAndSubstitute);
     if (type.name === RETRY_POLICY || type.name === CALL_RETRY_POLICY) this.#retryOn(message as RetryPolicy);
+    this.#types.pop();
   }
 
   #requiredOneof(members: readonly string[], message: Message): void {
@@ -300,7 +304,7 @@ export class Checker {
 
   #isImplemented(type: MessageType, field: FieldType, value: unknown): boolean {
     const row = rowOf(this.#table, type.name, field.name);
-    const refusal = refusalOf(row, value, this.#catalog);
+    const refusal = refusalOf(row, value, this.#catalog, this.#types.at(-2));
     if (refusal === undefined) return true;
     if (refusal.what === 'field') {
       const text = `field '${field.name}' of ${type.name} is not implemented in Baton`;

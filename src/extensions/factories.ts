@@ -181,6 +181,7 @@ export interface NamedExtension extends Extension {
     | 'envoy.retry_host_predicates'
     | 'envoy.tracers.opentelemetry.resource_detectors'
     | 'envoy.tracers.opentelemetry.samplers'
+    | 'envoy.tls.cert_validator'
     | 'envoy.transport_sockets.downstream'
     | 'envoy.transport_sockets.upstream'
     | 'envoy.upstream_options';

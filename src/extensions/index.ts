@@ -99,6 +99,7 @@ import { http11Proxy } from './transport-sockets/http-11-proxy/index.js';
 import { internalUpstream } from './transport-sockets/internal-upstream/index.js';
 import { upstreamProxyProtocol } from './transport-sockets/proxy-protocol/index.js';
 import { downstreamTls, upstreamTls } from './transport-sockets/tls/index.js';
+import { spiffeValidator } from './transport-sockets/tls/spiffe.js';
 
 export const EXTENSIONS: readonly AnyExtension[] = [
   fileAccessLog,
@@ -202,6 +203,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   skyWalkingTracer,
   zipkinTracer,
   downstreamTls,
+  spiffeValidator,
   upstreamTls,
   internalUpstream,
   upstreamProxyProtocol,

@@ -254,6 +254,12 @@ export interface OcspTimes {
   readonly nextUpdate: number;
 }
 
+/** A SPIFFE trust domain with the certificates of its authorities, and their revocation lists, in PEM form. */
+export interface TlsTrustDomain {
+  readonly name: string;
+  readonly roots: Uint8Array;
+}
+
 /** Versions are numbers of the protocol: 0x0301 (TLS 1.0) to 0x0304 (TLS 1.3). Empty lists stand for OpenSSL's defaults. */
 export interface TlsContextSettings {
   readonly isServer: boolean;
@@ -281,6 +287,8 @@ export interface TlsContextSettings {
   /** Trusted certificates and CRLs in PEM form; empty: chains are not verified. */
   readonly roots: Uint8Array;
   readonly crl: Uint8Array;
+  /** In place of both: certificates are those of workloads (X.509-SVID), which the authorities of their trust domain have issued. */
+  readonly trustDomains: readonly TlsTrustDomain[];
   /** Maximum number of intermediate certificates; -1: OpenSSL's limit. */
   readonly verifyDepth: number;
   readonly checksLeafCrlOnly: boolean;

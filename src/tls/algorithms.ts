@@ -58,9 +58,20 @@ const FIPS: PolicyParameters = {
     'RSA+SHA256:RSA+SHA384:RSA+SHA512:ECDSA+SHA256:ECDSA+SHA384:RSA-PSS+SHA256:RSA-PSS+SHA384:RSA-PSS+SHA512',
 };
 
+/** NSA's Commercial National Security Algorithm Suite 1.0 (RFC 9151), as BoringSSL reads it. */
+const CNSA1: PolicyParameters = {
+  minVersion: 0x0303,
+  maxVersion: 0x0304,
+  ciphers: 'ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384:AES256-GCM-SHA384',
+  cipherSuites: 'TLS_AES_256_GCM_SHA384',
+  groups: 'P-384',
+  signatureAlgorithms: 'ECDSA+SHA384:RSA-PSS+SHA384:RSA+SHA384',
+};
+
 /** The parameters of the compliance policies that OpenSSL can enforce. */
 export const POLICY_PARAMETERS: { readonly [policy in TlsParameters_CompliancePolicy]?: PolicyParameters } = {
   FIPS_202205: FIPS,
+  CNSA1_202603: CNSA1,
 };
 
 /** Standard names (RFC 5246 and others) of the cipher suites that BoringSSL has. */

@@ -5,6 +5,7 @@ import type { DataSource } from '../config/generated/api.js';
 import type { NativeShim, OcspTimes, TlsContextSettings } from '../io/shim.js';
 import { Certificate } from '../io/tls/certificate.js';
 import type { TlsSecrets } from './secrets/context-secrets.js';
+import type { TrustDomain } from './trust-domains.js';
 
 /** A certificate and where it comes from. */
 export interface LoadedCertificate {
@@ -18,7 +19,7 @@ export interface LoadedCertificate {
 }
 
 export interface ContextCertificates {
-  /** The first trusted certificate: Envoy shows only that. */
+  /** The first trusted certificate: Envoy shows only that. All, with trust domains. */
   readonly ca: readonly LoadedCertificate[];
   /** Those that are presented, without their issuers. */
   readonly chain: readonly LoadedCertificate[];
@@ -35,8 +36,18 @@ export function contextCertificates(
     return der === undefined ? [] : [{ path: pathOf(source), statName, certificate: new Certificate(der) }];
   };
   const { trusted_ca: ca } = validation ?? {};
+  const authorities = (settings.trustDomains as readonly TrustDomain[]).flatMap(({ name, path, roots }) =>
+    (shim.readPemCertificates(roots) ?? []).map((der) => ({
+      path: `${name}: ${path}`,
+      certificate: new Certificate(der),
+    })),
+  );
+  const named = authorities.map((each, index) => ({
+    ...each,
+    statName: `${validationName || 'unnamed_ca_cert'}_${index}`,
+  }));
   return {
-    ca: first(settings.roots, ca, validationName || `unnamed_ca_cert_${digestOf(ca)}`),
+    ca: named.length > 0 ? named : first(settings.roots, ca, validationName || `unnamed_ca_cert_${digestOf(ca)}`),
     chain: certificates.flatMap(({ certificate_chain: source }, index) => {
       const statName = certificateNames[index] || `unnamed_cert_${digestOf(source)}`;
       const { chain, ocspStaple: staple } = settings.identities[index] ?? {};

@@ -29,6 +29,11 @@ const PATHS: { readonly [field: string]: string } = {
 };
 
 export function located({ field, reason }: TlsMistake): ContextMistake {
+  const domain = /^trustDomains(\[\d+\])$/.exec(field)?.[1];
+  if (domain !== undefined) {
+    const path = `common_tls_context.validation_context.custom_validator_config.typed_config.trust_domains${domain}`;
+    return { path, message: refusalText(reason) };
+  }
   const index = /^identities(\[\d+\])$/.exec(field)?.[1];
   if (index === undefined) return { path: PATHS[field] ?? 'common_tls_context', message: refusalText(reason) };
   const [part, ...rest] = reason.split(': ');

@@ -30,6 +30,7 @@ import type { NameRule, PeerRules } from './peer-rules.js';
 import type { TlsSecrets } from './secrets/context-secrets.js';
 import { type ReadSource, readSource } from './source-reader.js';
 import { readSystemRoots } from './system-roots.js';
+import { spiffeValidator, trustDomainsOf } from './trust-domains.js';
 
 /**
  * Returns the settings of a server. `serverNames`: those of the filter chain, whose sessions no other chain resumes.
@@ -43,15 +44,18 @@ export function serverSettings(
 ): TlsContextSettings {
   const settings = commonSettings(context.common_tls_context ?? {}, secrets, true, read);
   const verifies = secrets.validation !== undefined;
-  const verify = context.require_client_certificate
-    ? TlsVerify.Required
-    : verifies
-      ? TlsVerify.Optional
-      : TlsVerify.None;
+  // As in Envoy, a workload has to present a certificate.
+  const verify =
+    context.require_client_certificate || settings.trustDomains.length > 0
+      ? TlsVerify.Required
+      : verifies
+        ? TlsVerify.Optional
+        : TlsVerify.None;
   const sessionIdContext = createHash('sha256');
   for (const { chain, pkcs12 } of settings.identities) sessionIdContext.update(sized(chain ?? pkcs12!));
   for (const bytes of [settings.roots, settings.crl, settings.peerRules, JSON.stringify(serverNames)])
     sessionIdContext.update(sized(bytes));
+  for (const { name, roots } of settings.trustDomains) sessionIdContext.update(sized(name)).update(sized(roots));
   sessionIdContext.update(`${verify} ${settings.verifyDepth} ${settings.allowsExpired} ${settings.checksLeafCrlOnly}`);
   return {
     ...settings,
@@ -103,8 +107,7 @@ function commonSettings(
     requiresServerName: false,
     ocspPolicy: OcspPolicy.Lenient,
     verify: TlsVerify.None,
-    roots: rootsOf(validation, read),
-    crl: crlOf(validation, read),
+    ...authorities(validation, read),
     verifyDepth: validation?.max_verify_depth ?? -1,
     checksLeafCrlOnly: validation?.only_verify_leaf_cert_crl ?? false,
     allowsExpired: validation?.allow_expired_certificate ?? false,
@@ -158,6 +161,13 @@ function identity(certificate: TlsCertificate, read: ReadSource): TlsIdentity {
   };
 }
 
+/** With the SPIFFE validator only its bundles count, as in Envoy. */
+function authorities(validation: CertificateValidationContext | undefined, read: ReadSource) {
+  const trustDomains = trustDomainsOf(validation, read);
+  if (trustDomains.length > 0) return { trustDomains, roots: NONE, crl: NONE };
+  return { trustDomains, roots: rootsOf(validation, read), crl: crlOf(validation, read) };
+}
+
 function rootsOf(validation: CertificateValidationContext | undefined, read: ReadSource): Uint8Array {
   if (validation?.trusted_ca !== undefined) {
     const roots = read(validation.trusted_ca);
@@ -184,6 +194,7 @@ export function peerRulesOf(validation: CertificateValidationContext): PeerRules
     verify_certificate_hash: hashes = [],
     verify_certificate_spki: keyHashes = [],
   } = validation;
+  const hasTrustDomains = spiffeValidator(validation) !== undefined;
   const anyType = [NameType.Dns, NameType.Uri, NameType.Email, NameType.Ip];
   return {
     names: [
@@ -192,7 +203,8 @@ export function peerRulesOf(validation: CertificateValidationContext): PeerRules
     ],
     digests: hashes.map((hash) => hash.replaceAll(':', '').toLowerCase()),
     keyDigests: keyHashes.map((hash) => Buffer.from(hash, 'base64').toString('hex')),
-    hasRoots: validation.trusted_ca !== undefined || validation.system_root_certs !== undefined,
+    hasRoots: hasTrustDomains || validation.trusted_ca !== undefined || validation.system_root_certs !== undefined,
+    hasTrustDomains,
     acceptsUntrusted: trust === 'ACCEPT_UNTRUSTED',
   };
 }

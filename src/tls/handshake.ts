@@ -8,7 +8,7 @@ import { groupName, versionName } from './algorithms.js';
 import { failureText } from './failure-text.js';
 import type { HandshakeStats } from './handshake-stats.js';
 import type { KeyLog, LoggedEnds } from './key-log.js';
-import { type ExpectedNames, peerRules } from './peer-rules.js';
+import { type ExpectedNames, peerRules, SVID_REFUSED } from './peer-rules.js';
 
 /** X509_V_ERR_SUBTREE_MINMAX: a number for which OpenSSL sends the alert certificate_unknown, as Envoy does. */
 const REFUSED = 49;
@@ -36,7 +36,7 @@ export class TlsHandshake {
     if (verdict.refusal !== undefined) this.#stats.refused(verdict.refusal);
     this.#detail = verdict.detail;
     if (verdict.isAccepted) return verdict.isVerified ? 0 : UNVERIFIED;
-    return error === 0 ? REFUSED : error;
+    return error === 0 || error === SVID_REFUSED ? REFUSED : error;
   }
 
   /** Called when it has finished. Returns undefined if the connection is gone. `ends`: of the connection. */

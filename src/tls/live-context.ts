@@ -14,6 +14,7 @@ import { type ContextCertificates, contextCertificates } from './context-certifi
 import { located } from './context-mistake.js';
 import { ExpiryGauges } from './expiry-gauges.js';
 import {
+  inlineSecrets,
   type NamedSecret,
   namedSecrets,
   resolveSecrets,
@@ -21,16 +22,18 @@ import {
   type TlsSecrets,
   WHERE,
 } from './secrets/context-secrets.js';
-import type { PreparedContext, SecretDiscovery, SecretUse } from './secrets/secret-discovery.js';
+import { watchedFilesOf } from './secrets/secret-contents.js';
+import type { PreparedContext, SecretDiscovery, SecretKind, SecretUse } from './secrets/secret-discovery.js';
+import { WatchedFiles } from './secrets/watched-files.js';
 import type { SharedTicketKeys } from './shared-ticket-keys.js';
-import type { ReadSource } from './source-reader.js';
+import type { SourceReader } from './source-reader.js';
 
 const logger = getLogger('config');
 
 /** What a context is made of, apart from its secrets. */
 export interface ContextRecipe extends SecretConfig {
   readonly isServer: boolean;
-  readonly read: ReadSource;
+  readonly reader: SourceReader;
   /** Throws BatonError for a file that cannot be read. */
   settings(secrets: TlsSecrets): TlsContextSettings;
 }
@@ -73,6 +76,8 @@ export class LiveContext {
   /** Secrets from sources, by keyOf(). */
   readonly #uses = new Map<string, SecretUse>();
   readonly #targets: { ready(): void }[] = [];
+  /** Those of the configuration itself that are watched. */
+  readonly #files: WatchedFiles;
   #inUse: Made | undefined;
   /** Number of contexts that were put into use. */
   #generation = 0;
@@ -83,11 +88,14 @@ export class LiveContext {
     this.#recipe = recipe;
     this.#owner = owner;
     this.#engine = engine;
+    // Before the files are read.
+    this.#files = staticFiles(recipe, engine);
     const discovered = namedSecrets(recipe).filter(({ config }) => config.sds_config !== undefined);
     if (discovered.length === 0) {
       const made = this.#make(this.#resolve()!);
       this.number = made.number;
       this.#show(made);
+      this.#watch();
       return;
     }
     this.number = engine.shim.reserveTlsContext(recipe.isServer);
@@ -95,6 +103,7 @@ export class LiveContext {
       for (const named of discovered) this.#subscribe(named);
       const secrets = this.#resolve();
       if (secrets !== undefined) this.#replace(this.#make(secrets));
+      this.#watch();
     } catch (error) {
       this.release();
       throw error;
@@ -110,6 +119,7 @@ export class LiveContext {
   release(): void {
     if (this.#isReleased) return;
     this.#isReleased = true;
+    this.#files.close();
     for (const target of this.#targets) target.ready();
     for (const use of this.#uses.values()) use.close();
     this.#engine.shim.releaseTlsContext(this.number);
@@ -161,6 +171,29 @@ export class LiveContext {
     }
   }
 
+  #watch(): void {
+    if (this.#files.isEmpty) {
+      if (this.#uses.size === 0) this.#recipe.reader.clear();
+      return;
+    }
+    this.#files.watch(() => this.#reload());
+  }
+
+  /** Called when a watched file has changed. A pair of files may be in the middle of a change: the second one calls this again. */
+  #reload(): void {
+    if (this.#isReleased) return;
+    const restore = this.#recipe.reader.forget(this.#files.paths);
+    const where = `${shownName(this.#owner.statPrefix)}*`;
+    try {
+      const secrets = this.#resolve();
+      if (secrets !== undefined) this.#replace(this.#make(secrets));
+      logger.info(`the files of ${where} were read again`);
+    } catch (error) {
+      restore();
+      logger.warning(`the changed files of ${where} are not used, and the previous contents stay: ${reasonOf(error)}`);
+    }
+  }
+
   /** Returns the secrets, of which `changing` has the value `next`; undefined while one is missing. */
   #resolve(changing?: string, next?: Secret): TlsSecrets | undefined {
     return resolveSecrets(this.#recipe, (named) => {
@@ -180,7 +213,7 @@ export class LiveContext {
     }
     try {
       if (secrets.ticketKeys !== undefined) {
-        const keys = (secrets.ticketKeys.keys ?? []).map((source) => this.#recipe.read(source));
+        const keys = (secrets.ticketKeys.keys ?? []).map((source) => this.#recipe.reader.read(source));
         shim.setTicketKeys(Buffer.concat(keys), number);
       } else if (settings.hasTickets) ticketKeys.require();
       const certificates = contextCertificates(shim, secrets, settings);
@@ -218,6 +251,28 @@ function warnOfFutureOcsp({ chain }: ContextCertificates): void {
     const time = new Date(ocsp.thisUpdate * 1000).toISOString();
     logger.warning(`the OCSP response for the certificate ${path} is valid only from ${time}`);
   }
+}
+
+/** Returns the watched files of the secrets in the configuration itself. */
+function staticFiles(recipe: ContextRecipe, engine: ContextEngine): WatchedFiles {
+  const files = new Map<string, string | undefined>();
+  const add = (secret: Secret, kind: SecretKind) => {
+    for (const [path, directory] of watchedFilesOf(secret, kind)) files.set(path, directory);
+  };
+  const { certificates, ticketKeys, validation } = inlineSecrets(recipe);
+  for (const certificate of certificates) add({ tls_certificate: certificate }, 'tls_certificate');
+  if (validation !== undefined) add({ validation_context: validation }, 'validation_context');
+  if (ticketKeys !== undefined) add({ session_ticket_keys: ticketKeys }, 'session_ticket_keys');
+  for (const { config, kind } of namedSecrets(recipe)) {
+    if (config.sds_config !== undefined) continue;
+    const secret = engine.staticSecret(config.name ?? '');
+    if (secret[kind] !== undefined) add(secret, kind);
+  }
+  return new WatchedFiles(files);
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof BatonError ? error.describe() : messageOf(error);
 }
 
 function keyOf({ config, kind }: NamedSecret): string {

@@ -23,6 +23,8 @@ export interface PeerRules {
   readonly keyDigests: readonly string[];
   /** The chain is verified; otherwise a rule must vouch for the certificate. */
   readonly hasRoots: boolean;
+  /** The certificate is that of a workload in a trust domain. */
+  readonly hasTrustDomains: boolean;
   readonly acceptsUntrusted: boolean;
 }
 
@@ -45,6 +47,11 @@ export interface Verdict {
   /** As in the text of a failure; '' without refusal. */
   readonly detail: string;
 }
+
+/** X509_V_ERR_APPLICATION_VERIFICATION: the native engine has refused a certificate before verifying its chain. */
+export const SVID_REFUSED = 50;
+/** Why, by the depth of that error, in Envoy's words: it cannot be that of a workload; its trust domain is unknown. */
+const SVID_REFUSALS = ['cert precheck', 'no trust bundle store'];
 
 const UNTRUSTED: Verdict = { isAccepted: true, isVerified: false, refusal: undefined, detail: '' };
 const VERIFIED: Verdict = { isAccepted: true, isVerified: true, refusal: undefined, detail: '' };
@@ -70,7 +77,8 @@ export class CompiledPeerRules {
     facts: CertificateEvidence | undefined,
     expected: ExpectedNames = NO_NAMES,
   ): Verdict {
-    const { digests, hasRoots, keyDigests } = this.#rules;
+    const { digests, hasRoots, hasTrustDomains, keyDigests } = this.#rules;
+    if (error === SVID_REFUSED) return this.#refused('fail_verify_error', SVID_REFUSALS[depth] ?? 'SPIFFE');
     if (error !== 0) {
       const detail = `X509_verify_cert: certificate verification error at depth ${depth}: ${errorText}`;
       return this.#refused('fail_verify_error', detail);
@@ -83,7 +91,8 @@ export class CompiledPeerRules {
     }
     const hasMatchers = this.#matchers.length > 0 || serverName !== '';
     if (hasMatchers && !this.#isNamed(facts, serverName)) {
-      return this.#refused('fail_verify_san', `SAN matcher, certificate SANs are [${namesText(facts)}]`);
+      const detail = hasTrustDomains ? 'SAN match' : `SAN matcher, certificate SANs are [${namesText(facts)}]`;
+      return this.#refused('fail_verify_san', detail);
     }
     const hasDigests = digests.length > 0 || keyDigests.length > 0;
     if (hasDigests && !digests.includes(hex(facts.sha256)) && !keyDigests.includes(hex(facts.publicKeySha256))) {

@@ -10,7 +10,7 @@ import { type ContextOwner, type ContextRecipe, LiveContext } from './live-conte
 import { WHERE } from './secrets/context-secrets.js';
 import type { SecretDiscovery } from './secrets/secret-discovery.js';
 import { SharedTicketKeys, type TicketKeys } from './shared-ticket-keys.js';
-import { sourceReader } from './source-reader.js';
+import { SourceReader } from './source-reader.js';
 
 /** A context in use. */
 export interface TlsContextUse {
@@ -56,17 +56,17 @@ export class TlsContexts {
    */
   server(context: DownstreamTlsContext, serverNames: readonly string[], owner: ContextOwner): TlsContextUse {
     const config = { common: context.common_tls_context ?? {}, tickets: context };
-    const read = sourceReader(config);
-    const settings: ContextRecipe['settings'] = (secrets) => serverSettings(context, secrets, serverNames, read);
-    return this.#make({ isServer: true, ...config, read, settings }, owner);
+    const reader = new SourceReader();
+    const settings: ContextRecipe['settings'] = (secrets) => serverSettings(context, secrets, serverNames, reader.read);
+    return this.#make({ isServer: true, ...config, reader, settings }, owner);
   }
 
   /** Throws as server() does. */
   client(context: UpstreamTlsContext, owner: ContextOwner): TlsContextUse {
     const config = { common: context.common_tls_context ?? {} };
-    const read = sourceReader(config);
-    const settings: ContextRecipe['settings'] = (secrets) => clientSettings(context, secrets, read);
-    return this.#make({ isServer: false, ...config, read, settings }, owner);
+    const reader = new SourceReader();
+    const settings: ContextRecipe['settings'] = (secrets) => clientSettings(context, secrets, reader.read);
+    return this.#make({ isServer: false, ...config, reader, settings }, owner);
   }
 
   /** The ticket keys for a child process; undefined without any. */

@@ -1,6 +1,8 @@
 // Validation contexts: how a default one and a secret are combined, and which say nothing about who a peer is.
 
-import type { CertificateValidationContext } from '../config/generated/api.js';
+import { shownName } from '../common/text/shown.js';
+import type { CertificateValidationContext, SPIFFECertValidatorConfig } from '../config/generated/api.js';
+import { spiffeValidator } from './trust-domains.js';
 
 /** A mistake in a validation context; `field` is one of its own. */
 export interface ValidationMistake {
@@ -12,6 +14,8 @@ export interface ValidationMistake {
 export function validationMistake(context: CertificateValidationContext): ValidationMistake | undefined {
   const { match_subject_alt_names: untyped = [], match_typed_subject_alt_names: typed = [] } = context;
   const hasRoots = context.trusted_ca !== undefined || context.system_root_certs !== undefined;
+  const validator = spiffeValidator(context);
+  if (validator !== undefined) return spiffeMistake(context, validator);
   if (context.trusted_ca !== undefined && context.system_root_certs !== undefined) {
     const message = 'trusted_ca replaces the roots of the system: leave one of them out';
     return { field: 'system_root_certs', message };
@@ -24,6 +28,44 @@ export function validationMistake(context: CertificateValidationContext): Valida
   if (context.crl !== undefined && !hasRoots) return { field: 'crl', message: 'a revocation list needs trusted_ca' };
   return undefined;
 }
+
+/** Envoy ignores what its SPIFFE validator does not read, except names, of which it drops those that are no URIs. */
+function spiffeMistake(
+  context: CertificateValidationContext,
+  { trust_bundles: bundles, trust_domains: domains = [] }: SPIFFECertValidatorConfig,
+): ValidationMistake | undefined {
+  const refused = (field: keyof CertificateValidationContext, message: string): ValidationMistake => ({
+    field,
+    message,
+  });
+  const known = new Set<string>();
+  for (const { name = '', trust_bundle: bundle } of domains) {
+    if (known.has(name))
+      return refused('custom_validator_config', `it has two trust bundles for the domain '${shownName(name)}'`);
+    known.add(name);
+    if (bundles === undefined && bundle === undefined) {
+      return refused('custom_validator_config', `the domain '${shownName(name)}' needs a trust_bundle`);
+    }
+  }
+  for (const field of NOT_OF_SPIFFE) {
+    const value = context[field];
+    const isSet = Array.isArray(value) ? value.length > 0 : value !== undefined && value !== false;
+    if (isSet && value !== 'VERIFY_TRUST_CHAIN')
+      return refused(field, 'the SPIFFE validator does not read it: leave it out');
+  }
+  const others = (context.match_typed_subject_alt_names ?? []).some(({ san_type: type }) => type !== 'URI');
+  const message = 'the SPIFFE validator compares only names of the type URI';
+  return others ? refused('match_typed_subject_alt_names', message) : undefined;
+}
+
+const NOT_OF_SPIFFE = [
+  'crl',
+  'verify_certificate_hash',
+  'verify_certificate_spki',
+  'trust_chain_verification',
+  'only_verify_leaf_cert_crl',
+  'match_subject_alt_names',
+] as const;
 
 /** Combines as Envoy does (MergeFrom of Protocol Buffers): fields of the secret replace those of the default, lists are joined. */
 export function combinedValidation(

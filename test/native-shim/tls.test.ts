@@ -31,6 +31,7 @@ function settings(changes: Partial<TlsContextSettings> = {}): TlsContextSettings
     verify: TlsVerify.None,
     roots: new Uint8Array(),
     crl: new Uint8Array(),
+    trustDomains: [],
     verifyDepth: -1,
     checksLeafCrlOnly: false,
     allowsExpired: false,

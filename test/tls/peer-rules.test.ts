@@ -7,7 +7,14 @@ import { CompiledPeerRules, type NameRule } from '../../src/tls/peer-rules.js';
 
 function rulesFor(type: NameType, exact: string): CompiledPeerRules {
   const names: NameRule[] = [{ type, matcher: { exact }, oid: '' }];
-  return new CompiledPeerRules({ names, digests: [], keyDigests: [], hasRoots: true, acceptsUntrusted: false });
+  return new CompiledPeerRules({
+    names,
+    digests: [],
+    keyDigests: [],
+    hasRoots: true,
+    acceptsUntrusted: false,
+    hasTrustDomains: false,
+  });
 }
 
 function factsWith(type: NameType, ...values: (string | number[])[]): CertificateEvidence {
@@ -67,7 +74,14 @@ t.test('a name alone never vouches for a certificate, a digest does', async (t) 
     sha256: Buffer.from('aa', 'hex'),
     publicKeySha256: Buffer.alloc(0),
   };
-  const rules = { names, digests: [], keyDigests: [], hasRoots: false, acceptsUntrusted: false };
+  const rules = {
+    names,
+    digests: [],
+    keyDigests: [],
+    hasRoots: false,
+    acceptsUntrusted: false,
+    hasTrustDomains: false,
+  };
   t.match(new CompiledPeerRules(rules).judge(0, 0, '', facts), { isAccepted: false, refusal: 'fail_verify_san' });
   t.match(new CompiledPeerRules({ ...rules, digests: ['aa'] }).judge(0, 0, '', facts), { isVerified: true });
   t.match(new CompiledPeerRules({ ...rules, digests: ['bb'] }).judge(0, 0, '', facts), { isAccepted: false });

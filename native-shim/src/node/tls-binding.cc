@@ -40,6 +40,24 @@ bool readIdentities(napi_env env, napi_value value, std::vector<TlsIdentitySetti
   return true;
 }
 
+bool readTrustDomains(napi_env env, napi_value value, std::vector<TlsTrustDomainSettings>& to) {
+  uint32_t count = 0;
+  if (napi_get_array_length(env, value, &count) != napi_ok) {
+    throwType(env, "trustDomains must be an array");
+    return false;
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    napi_value element = nullptr;
+    napi_get_element(env, value, i, &element);
+    TlsTrustDomainSettings& domain = to.emplace_back();
+    if (!readText(env, property(env, element, "name"), "name", domain.name) ||
+        !readText(env, property(env, element, "roots"), "roots", domain.roots)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool readSettings(napi_env env, napi_value value, TlsSettings& to) {
   struct {
     const char* name;
@@ -96,7 +114,8 @@ bool readSettings(napi_env env, napi_value value, TlsSettings& to) {
     return false;
   }
   to.ocspPolicy = static_cast<OcspPolicy>(ocspPolicy);
-  return readIdentities(env, property(env, value, "identities"), to.identities);
+  return readTrustDomains(env, property(env, value, "trustDomains"), to.trustDomains) &&
+         readIdentities(env, property(env, value, "identities"), to.identities);
 }
 
 napi_value createTlsContext(napi_env env, napi_callback_info info) {

@@ -52,12 +52,14 @@ int requireServerName(SSL* ssl, int* alert, void*) {
 // OpenSSL's callback, which replaces its own verification.
 int verifyPeer(X509_STORE_CTX* store, void* context) {
   const auto* ssl = static_cast<SSL*>(X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()));
-  const TlsSettings& settings = static_cast<const TlsContext*>(context)->settings();
+  const auto* owner = static_cast<const TlsContext*>(context);
+  const TlsSettings& settings = owner->settings();
+  const TrustDomains& domains = owner->trustDomains();
   int error = X509_V_OK;
   int depth = 0;
-  if (!settings.roots.empty()) {
+  if (!settings.roots.empty() || !domains.empty()) {
     if (settings.allowsExpired) X509_STORE_CTX_set_verify_cb(store, ignoreExpiry);
-    if (X509_verify_cert(store) != 1) {
+    if ((!domains.empty() && !domains.select(store)) || X509_verify_cert(store) != 1) {
       error = X509_STORE_CTX_get_error(store);
       if (error == X509_V_OK) error = X509_V_ERR_UNSPECIFIED;
       depth = X509_STORE_CTX_get_error_depth(store);
@@ -67,7 +69,7 @@ int verifyPeer(X509_STORE_CTX* store, void* context) {
   const bool hasRules = !settings.peerRules.empty();
   if (hasRules) error = TlsSession::of(ssl)->verdict(error, depth, X509_STORE_CTX_get0_cert(store));
   // Sessions keep this result.
-  const bool isUnverified = hasRules ? error < 0 : settings.roots.empty();
+  const bool isUnverified = hasRules ? error < 0 : settings.roots.empty() && domains.empty();
   if (isUnverified) error = X509_V_ERR_CERT_UNTRUSTED;
   X509_STORE_CTX_set_error(store, error);
   return isUnverified || error == X509_V_OK ? 1 : 0;
@@ -192,6 +194,14 @@ bool TlsContext::setVerification(TlsMistake& mistake) {
     }
     // An intermediate certificate can be the anchor.
     X509_STORE_set_flags(store, X509_V_FLAG_PARTIAL_CHAIN);
+  }
+  if (!settings_.trustDomains.empty()) {
+    if (!trustDomains_.read(settings_.trustDomains, mistake)) return false;
+    if (settings_.isServer && settings_.sendsRootNames) {
+      STACK_OF(X509_NAME)* names = sk_X509_NAME_new_null();
+      trustDomains_.addNames(names);
+      SSL_CTX_set_client_CA_list(context, names);
+    }
   }
   if (!settings_.crl.empty()) {
     const int added = addToStore(store, settings_.crl, nullptr, true);

@@ -10,6 +10,7 @@
 #include "tls/identities.h"
 #include "tls/settings.h"
 #include "tls/ticket-keys.h"
+#include "tls/trust-domains.h"
 
 namespace baton {
 
@@ -26,6 +27,7 @@ class TlsContext {
   bool isReady() const { return isReady_; }
   const TlsSettings& settings() const { return settings_; }
   const TlsIdentities& identities() const { return identities_; }
+  const TrustDomains& trustDomains() const { return trustDomains_; }
   ClientSessions& clientSessions() { return clientSessions_; }
 
   // Replaces the shared ticket keys by keys of this context. Returns false for a length that is not of whole keys.
@@ -44,6 +46,7 @@ class TlsContext {
   TlsSettings settings_;
   bool isReady_ = true;
   TlsIdentities identities_;
+  TrustDomains trustDomains_;
   TicketKeys ticketKeys_;
   ClientSessions clientSessions_;
   ContextHandle context_;  // destroyed first: its callbacks refer to the members above

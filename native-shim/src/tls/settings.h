@@ -21,6 +21,12 @@ struct TlsIdentitySettings {
 // expired one; never.
 enum class OcspPolicy : int32_t { Lenient = 0, Strict = 1, MustStaple = 2 };
 
+// The authorities of one SPIFFE trust domain.
+struct TlsTrustDomainSettings {
+  std::string name;
+  std::string roots;  // PEM; may have revocation lists
+};
+
 enum class TlsVerify : int32_t { None = 0, Optional = 1, Required = 2 };
 
 struct TlsSettings {
@@ -42,6 +48,7 @@ struct TlsSettings {
   TlsVerify verify = TlsVerify::None;
   std::string roots;
   std::string crl;
+  std::vector<TlsTrustDomainSettings> trustDomains;  // replace both
   int32_t verifyDepth = -1;
   bool checksLeafCrlOnly = false;
   bool allowsExpired = false;

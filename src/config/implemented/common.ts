@@ -10,6 +10,7 @@ import {
   obeyed,
   onlyExtension,
   onlyFalse,
+  onlyWithin,
   refused,
 } from './table.js';
 
@@ -32,6 +33,15 @@ export const CARES = 'envoy.network.dns_resolver.cares';
 export const RESOLVERS = [CARES, 'envoy.network.dns_resolver.getaddrinfo'];
 
 const NO_CREDENTIALS = 'calls use neither TLS nor credentials: leave it out';
+
+/** The messages whose data sources are read again when their files change. */
+const WATCHED = [
+  'TlsCertificate',
+  'CertificateValidationContext',
+  'TlsSessionTicketKeys',
+  'SPIFFECertValidatorConfig',
+  'SPIFFECertValidatorConfig.TrustDomain',
+].map((name) => `envoy.extensions.transport_sockets.tls.v3.${name}`);
 
 export const COMMON: ImplementedTable = {
   'envoy.config.core.v3.Address': { socket_address: true, pipe: true, envoy_internal_address: true },
@@ -71,7 +81,7 @@ export const COMMON: ImplementedTable = {
     inline_bytes: true,
     inline_string: true,
     environment_variable: true,
-    ...notImplemented('watched_directory'),
+    watched_directory: onlyWithin(WATCHED, 'the file is read once, with the configuration: leave it out'),
   },
   'envoy.config.core.v3.TransportSocket': { name: true, typed_config: true },
   'envoy.config.core.v3.HeaderValue': { key: true, value: true, raw_value: true },

@@ -23,6 +23,7 @@ import {
   type OnlyEmpty,
   type OnlyExtension,
   type OnlyFalse,
+  type OnlyWithin,
   type Refused,
 } from './table.js';
 
@@ -55,6 +56,7 @@ export type AnyRow =
   | Accepted
   | OnlyExtension
   | OnlyEmpty
+  | OnlyWithin
   | DataOf
   | OnlyFalse
   | ByValue<string>

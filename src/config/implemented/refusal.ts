@@ -11,11 +11,17 @@ export type Refusal =
   | { readonly what: 'field'; readonly reason: string }
   | { readonly what: 'value'; readonly value: string; readonly instead: readonly string[] };
 
-/** Returns why a field with this row cannot have this value; undefined if it can. */
-export function refusalOf(row: AnyRow | undefined, value: unknown, catalog: ExtensionCatalog): Refusal | undefined {
+/** Returns why a field with this row cannot have this value; undefined if it can. `holder`: the message that holds the field's message. */
+export function refusalOf(
+  row: AnyRow | undefined,
+  value: unknown,
+  catalog: ExtensionCatalog,
+  holder = '',
+): Refusal | undefined {
   if (row === undefined) return { what: 'field', reason: '' };
   if (row === true || 'accepted' in row || 'everyValue' in row) return undefined;
   if ('refused' in row) return { what: 'field', reason: row.refused };
+  if ('within' in row) return row.within.includes(holder) ? undefined : { what: 'field', reason: row.otherwise };
   if ('only' in row) {
     const found = (Array.isArray(value) ? value : [value]) as readonly (Message | null)[];
     const isOther = found.some((each) => each !== null && !row.only.includes(String(extensionIn(each, catalog))));

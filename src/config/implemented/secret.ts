@@ -1,12 +1,15 @@
 // Implemented fields of secrets: certificates with their keys, rules for the certificates of peers, keys of session tickets, and
 // secrets of filters.
 
-import { accepted, byValue, type ImplementedTable, refused } from './table.js';
+import { accepted, byValue, type ImplementedTable, onlyExtension, refused } from './table.js';
 
 const TLS = 'envoy.extensions.transport_sockets.tls.v3';
 
 const VERSIONS = byValue({ TLS_AUTO: true, TLSv1_0: true, TLSv1_1: true, TLSv1_2: true, TLSv1_3: true });
 const PROVIDERS = 'certificates come from files or from the configuration itself';
+
+/** The only extension of `custom_validator_config`. */
+export const SPIFFE = 'envoy.tls.cert_validator.spiffe';
 
 export const SECRET: ImplementedTable = {
   [`${TLS}.TlsParameters`]: {
@@ -15,7 +18,7 @@ export const SECRET: ImplementedTable = {
     cipher_suites: true,
     ecdh_curves: true,
     signature_algorithms: true,
-    compliance_policies: byValue({ FIPS_202205: true, CNSA1_202603: false, CNSA2_202603: false }),
+    compliance_policies: byValue({ FIPS_202205: true, CNSA1_202603: true, CNSA2_202603: false }),
   },
   [`${TLS}.TlsCertificate`]: {
     certificate_chain: true,
@@ -43,7 +46,7 @@ export const SECRET: ImplementedTable = {
     suppress_client_ca_list: true,
     ca_certificate_provider_instance: refused(PROVIDERS),
     require_signed_certificate_timestamp: accepted('Envoy does not read it either'),
-    custom_validator_config: refused('certificates are verified against trusted_ca and the other fields'),
+    custom_validator_config: onlyExtension(SPIFFE, 'SPIFFE is the only other verification: leave it out'),
     watched_directory: true,
   },
   [`${TLS}.CertificateValidationContext.SystemRootCerts`]: {},

@@ -14,6 +14,7 @@ import type { Messages } from '../generated/api.js';
  * - onlyExtension(name, otherwise): implemented for that extension; other extensions are refused, with an alternative
  * - onlyFalse(otherwise): implemented for false, the default; true is refused, with an alternative
  * - onlyEmpty(otherwise): implemented for a message without fields; others are refused, with an alternative
+ * - onlyWithin(messages, otherwise): implemented where one of these messages holds the field's message; refused elsewhere, with an alternative
  * - dataOf(...names), for a google.protobuf.Any, or a map of them: implemented for messages that are data, not the configuration of an extension
  * - refused(reason): refused, with the reason
  * - accepted(note): accepted because it cannot change behaviour; the note says why
@@ -23,6 +24,7 @@ export type FieldRow<V> =
   | Accepted
   | OnlyExtension
   | OnlyEmpty
+  | OnlyWithin
   | DataOf
   | ([V] extends [boolean] ? OnlyFalse : never)
   | (IsEnum<Element<V>> extends true ? ByValue<Element<V> & string> | EveryValue : true);
@@ -44,6 +46,12 @@ export interface OnlyExtension {
 
 export interface OnlyEmpty {
   readonly onlyEmpty: string;
+}
+
+export interface OnlyWithin {
+  /** Full names of the messages whose fields have this one's message. */
+  readonly within: readonly string[];
+  readonly otherwise: string;
 }
 
 export interface DataOf {
@@ -102,6 +110,10 @@ export function onlyExtension(only: string | readonly string[], otherwise: strin
 
 export function onlyEmpty(otherwise: string): OnlyEmpty {
   return { onlyEmpty: otherwise };
+}
+
+export function onlyWithin(within: readonly string[], otherwise: string): OnlyWithin {
+  return { within, otherwise };
 }
 
 export function dataOf(...data: readonly string[]): DataOf {

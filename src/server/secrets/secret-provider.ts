@@ -11,12 +11,12 @@ import { getLogger } from '../../log/logger.js';
 import { SecretStats } from '../../stats/layouts/tls.js';
 import type { ScopeRef } from '../../stats/thread-stats.js';
 import { checkSecret } from '../../tls/secrets/secret-check.js';
-import { filesOf, watchedDirectoryOf, withContents } from '../../tls/secrets/secret-contents.js';
+import { filesOf, withContents } from '../../tls/secrets/secret-contents.js';
 import type { PreparedContext, SecretKind, SecretUser } from '../../tls/secrets/secret-discovery.js';
+import { WatchedFiles } from '../../tls/secrets/watched-files.js';
 import { accepted, type DynamicState, REQUESTED, refused, rejected } from '../../xds/dynamic-state.js';
 import type { Resource, Update } from '../../xds/resource.js';
 import type { StepwiseUpdate, Subscription, Watcher } from '../../xds/subscription.js';
-import { SecretFiles } from './secret-files.js';
 import type { SecretsContext } from './secrets-context.js';
 
 const logger = getLogger('config');
@@ -30,7 +30,7 @@ export interface ProviderOptions {
 /** What the source has delivered. */
 interface Delivered {
   readonly resource: Resource<Secret>;
-  readonly files: SecretFiles;
+  readonly files: WatchedFiles;
 }
 
 /** Contexts are made in steps of about this time. */
@@ -142,7 +142,7 @@ export class SecretProvider implements Watcher<Secret> {
     const { message } = resource;
     const delivered = {
       resource,
-      files: new SecretFiles(message[this.#kind] === undefined ? [] : filesOf(message, this.#kind)),
+      files: new WatchedFiles(message[this.#kind] === undefined ? new Map() : filesOf(message, this.#kind)),
     };
     try {
       yield* this.#use(withContents(message, this.#kind));
@@ -176,7 +176,7 @@ export class SecretProvider implements Watcher<Secret> {
 
   #watch(delivered: Delivered): void {
     if (!this.#isClosed) {
-      delivered.files.watch(watchedDirectoryOf(delivered.resource.message), () => this.#reload(delivered));
+      delivered.files.watch(() => this.#reload(delivered));
     }
   }
 

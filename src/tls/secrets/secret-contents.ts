@@ -2,8 +2,9 @@
 
 import { BatonError, messageOf } from '../../common/errors/errors.js';
 import { readRegularFile } from '../../common/files/regular-file.js';
-import type { DataSource, Secret } from '../../config/generated/api.js';
+import type { DataSource, Secret, SPIFFECertValidatorConfig } from '../../config/generated/api.js';
 import { MAX_SECRET_BYTES } from '../../config/schema/certificates.js';
+import { spiffeValidator } from '../trust-domains.js';
 import { partOf } from './context-secrets.js';
 import type { SecretKind } from './secret-discovery.js';
 
@@ -12,19 +13,28 @@ const MAX_CRL_BYTES = 8 * MAX_SECRET_BYTES;
 /** Files that change while they are read are read again this often. */
 const MAX_READS = 5;
 
-/** Returns the names of the files. */
-export function filesOf(secret: Secret, kind: SecretKind): string[] {
-  const found = new Set<string>();
+/** Returns the files, each with the directory that its source or the secret names for watching. */
+export function filesOf(secret: Secret, kind: SecretKind): Map<string, string | undefined> {
+  const { tls_certificate: certificate, validation_context: validation } = secret;
+  const ofSecret = (certificate ?? validation)?.watched_directory?.path;
+  const found = new Map<string, string | undefined>();
   mapSources(secret, kind, (source) => {
-    if (source.filename !== undefined) found.add(source.filename);
+    const { filename, watched_directory: directory } = source;
+    if (filename !== undefined) found.set(filename, directory?.path ?? ofSecret);
     return source;
   });
-  return [...found];
+  return found;
 }
 
-/** Returns the directory whose changes make the files due for reading; undefined: each file is watched by itself. */
-export function watchedDirectoryOf({ tls_certificate: certificate, validation_context: validation }: Secret) {
-  return (certificate ?? validation)?.watched_directory?.path;
+/**
+ * Returns those files of a secret in the configuration itself that are watched: they, or the secret, name a directory for that. A map of trust
+ * bundles is always watched.
+ */
+export function watchedFilesOf(secret: Secret, kind: SecretKind): Map<string, string | undefined> {
+  const files = filesOf(secret, kind);
+  const bundles = spiffeValidator(secret.validation_context)?.trust_bundles?.filename;
+  for (const [path, directory] of files) if (directory === undefined && path !== bundles) files.delete(path);
+  return files;
 }
 
 /**
@@ -96,7 +106,32 @@ function mapSources(secret: Secret, kind: SecretKind, map: (source: DataSource, 
     const source = part[field] as DataSource | undefined;
     if (source !== undefined) part[field] = map(source, `${kind}.${field}`);
   }
+  const validator = spiffeValidator(secret.validation_context);
+  if (kind === 'validation_context' && validator !== undefined) {
+    const place = 'validation_context.custom_validator_config.typed_config';
+    part['custom_validator_config'] = {
+      ...secret.validation_context!.custom_validator_config,
+      typed_config: mapBundles(validator, (source, field) => map(source, `${place}.${field}`)),
+    };
+  }
   return { ...secret, [kind]: part };
+}
+
+function mapBundles(
+  validator: SPIFFECertValidatorConfig,
+  map: (source: DataSource, field: string) => DataSource,
+): SPIFFECertValidatorConfig {
+  const { trust_bundles: bundles, trust_domains: domains = [] } = validator;
+  return {
+    ...validator,
+    ...(bundles && { trust_bundles: map(bundles, 'trust_bundles') }),
+    trust_domains: domains.map((domain, index) => {
+      const { trust_bundle: bundle } = domain;
+      return bundle === undefined
+        ? domain
+        : { ...domain, trust_bundle: map(bundle, `trust_domains[${index}].trust_bundle`) };
+    }),
+  };
 }
 
 const SOURCES = {

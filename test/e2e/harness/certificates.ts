@@ -34,6 +34,8 @@ export interface CertificateRequest {
   readonly validDays?: readonly [number, number];
   /** Clients may expect an OCSP response with it. */
   readonly isMustStaple?: boolean;
+  /** For an X.509-SVID: it may sign, but neither certificates nor revocation lists. */
+  readonly isOfWorkload?: boolean;
   /** It can issue certificates. */
   readonly isAuthority?: boolean;
 }
@@ -142,6 +144,7 @@ async function make(request: CertificateRequest, issuer: Issuer | undefined): Pr
     await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
   ];
   if (issuer !== undefined) extensions.push(await x509.AuthorityKeyIdentifierExtension.create(issuer.keys.publicKey));
+  if (request.isOfWorkload) extensions.push(new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true));
   if (names.length > 0) extensions.push(new x509.SubjectAlternativeNameExtension(names));
   if (request.isMustStaple) extensions.push(new x509.Extension(TLS_FEATURE, false, STATUS_REQUEST));
   const certificate = await x509.X509CertificateGenerator.create({

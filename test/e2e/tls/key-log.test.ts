@@ -122,6 +122,32 @@ async function fips(t: Test, program: ProxyProgram): Promise<void> {
     await t.rejects(httpsGet(port, options), JSON.stringify(options, nothingLong));
 }
 
+besideEnvoy('CNSA1_202603 leaves AES-256, P-384 and SHA-384', cnsa1);
+
+async function cnsa1(t: Test, program: ProxyProgram): Promise<void> {
+  const strong = await root.issue({ names: ['server.test'], key: 'P-384' });
+  const tls_params = { compliance_policies: ['CNSA1_202603'], ecdh_curves: ['X25519'] };
+  const { port } = await startHttps(t, program, serverTls([strong], { tls_params }));
+  const v12 = { ca, maxVersion: 'TLSv1.2' } as const;
+  const v13 = { ca, minVersion: 'TLSv1.3' } as const;
+  for (const options of [
+    v12,
+    v13,
+    { ...v13, ecdhCurve: 'P-384' },
+    { ...v12, ciphers: 'ECDHE-ECDSA-AES256-GCM-SHA384' },
+  ])
+    t.equal((await httpsGet(port, options)).status, 200, JSON.stringify(options, nothingLong));
+  for (const options of [
+    { ...v12, ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256' },
+    { ...v13, ciphers: 'TLS_AES_128_GCM_SHA256' },
+    { ...v13, ciphers: 'TLS_CHACHA20_POLY1305_SHA256' },
+    { ...v13, ecdhCurve: 'X25519' },
+    { ...v13, ecdhCurve: 'P-256' },
+    { ...v12, sigalgs: 'ECDSA+SHA256' },
+  ])
+    await t.rejects(httpsGet(port, options), JSON.stringify(options, nothingLong));
+}
+
 function nothingLong(key: string, value: unknown): unknown {
   return key === 'ca' ? undefined : value;
 }
