@@ -480,6 +480,98 @@ besideEnvoy('HELLO takes its options in any order', async (t, program) => {
   ]);
 });
 
+const GREETING =
+  '%7\r\n$6\r\nserver\r\n$17\r\nenvoy-redis-proxy\r\n$7\r\nversion\r\n$5\r\n6.0.0\r\n$5\r\nproto\r\n:3\r\n$2\r\nid\r\n:0\r\n' +
+  '$4\r\nmode\r\n$10\r\nstandalone\r\n$4\r\nrole\r\n$6\r\nmaster\r\n$7\r\nmodules\r\n*0\r\n';
+
+besideEnvoy('RESP3 begins with HELLO 3 on both sides, and its values pass', async (t, program) => {
+  const values: Record<string, string> = {
+    map: '%1\r\n+a\r\n:1\r\n',
+    set: '~1\r\n+a\r\n',
+    double: ',1.50\r\n',
+    big: '(123456789012345678901234567890\r\n',
+    bool: '#t\r\n',
+    text: '=7\r\ntxt:abc\r\n',
+    error: '!3\r\nERR\r\n',
+    null: '_\r\n',
+  };
+  const host = await startRedisHost(t, ([name = '', key = '']) => {
+    if (name.toLowerCase() === 'hello') return '%1\r\n$5\r\nproto\r\n:3\r\n';
+    if (name === 'CONFIG') return '%1\r\n+a\r\n+1\r\n';
+    if (key === 'attribute') return `|1\r\n+ttl\r\n:3600\r\n${OK}`;
+    if (key === 'push') return `>2\r\n+invalidate\r\n*1\r\n+a\r\n${OK}`;
+    return values[key];
+  });
+  const resp3 = { protocol_version: 'RESP3', settings: { ...settings, read_policy: 'REPLICA' } };
+  const filters = {
+    main: redis('r', { ...resp3, prefix_routes: everything('one') }),
+    closed: redis('c', {
+      ...resp3,
+      prefix_routes: everything('one'),
+      downstream_auth_passwords: [{ inline_string: 'pw' }],
+    }),
+    old: redis('o', { prefix_routes: everything('one') }),
+  };
+  const options = { '@type': `${PACKAGE}.RedisProtocolOptions`, auth_password: { inline_string: 'host' } };
+  const { baton, talk } = await start(t, program, filters, [
+    staticCluster('one', host.port, {
+      typed_extension_protocol_options: { 'envoy.filters.network.redis_proxy': options },
+    }),
+  ]);
+  const none = '-NOPROTO unsupported protocol version\r\n';
+  await talk(t, 'main', [
+    ['GET map', none],
+    ['GET', none],
+    ['PING', none],
+    ['HELLO', none],
+    ['HELLO 2', none],
+    ['HELLO 3', GREETING],
+    ...Object.entries(values).map(([key, value]) => [`GET ${key}`, value] as const),
+    ['GET a', '_\r\n'],
+    ['MGET null a', '*2\r\n_\r\n_\r\n'],
+    ['GET attribute', OK],
+    ['GET push', OK],
+    ['CONFIG GET a', '*2\r\n+a\r\n+1\r\n'],
+    ['MULTI', OK],
+    ['SET x 1', '+QUEUED\r\n'],
+    ['EXEC', `*1\r\n${OK}`],
+    ['HELLO', GREETING],
+    ['HELLO 2', none],
+    ['PING', '+PONG\r\n'],
+  ]);
+  t.strictSame(host.commands.slice(0, 2), ['HELLO 3 AUTH default host', 'readonly']);
+  await talk(t, 'closed', [
+    ['HELLO 3', '-NOAUTH Authentication required.\r\n'],
+    ['GET map', none],
+    ['HELLO 2 AUTH default pw', none],
+    ['HELLO 3 AUTH default pw', GREETING],
+    ['AUTH no', '-ERR invalid password\r\n'],
+    ['GET map', '-NOAUTH Authentication required.\r\n'],
+    ['AUTH pw', OK],
+    ['GET map', values['map']!],
+  ]);
+  await talk(t, 'old', [['HELLO 3', none]]);
+  t.match(await baton.stats('redis.'), {
+    'r.downstream_rq_noproto': 3,
+    'c.downstream_rq_noproto': 1,
+    'o.downstream_rq_noproto': 0,
+  });
+});
+
+besideEnvoy('commands fail if a host does not accept HELLO 3', async (t, program) => {
+  const host = await startRedisHost(t, ([name = '']) => {
+    return name.toLowerCase() === 'hello' ? '-ERR unknown command\r\n' : undefined;
+  });
+  const filter = redis('r', { protocol_version: 'RESP3', prefix_routes: everything('one') });
+  const { talk } = await start(t, program, { main: filter }, [staticCluster('one', host.port)]);
+  await talk(t, 'main', [
+    ['HELLO 3', GREETING],
+    ['GET a', FAILURE],
+    ['GET a', FAILURE],
+  ]);
+  await waitFor(() => host.sockets.size === 0, { what: 'the connections to the host to end' });
+});
+
 besideEnvoy('a cluster may be an aggregate, and a host that hangs is ejected', async (t, program) => {
   const host = await startRedisHost(t, ([, key = '']) => (key === 'hang' ? '' : undefined));
   const filters = {

@@ -2,7 +2,7 @@
 
 import { CommandKind, needsArgument } from './commands.js';
 import type { Exchange } from './exchange.js';
-import { HELLO, INVALID, ownReply } from './own-commands.js';
+import { GREETING_2, GREETING_3, INVALID, ownReply } from './own-commands.js';
 import type { RedisProxyContext } from './proxy-context.js';
 import { sendMultiGet, sendMultiSet, sendScan, sendSum, sendToAllHosts } from './requests/several-hosts.js';
 import { sendByKey, sendToAny } from './requests/single-command.js';
@@ -26,11 +26,14 @@ export class ClientSession {
   readonly #transaction: Transaction;
   /** The client may send every command. */
   isAuthenticated: boolean;
+  /** The client has sent the HELLO 3 that RESP3 begins with. */
+  #hasGreeted: boolean;
 
   constructor(proxy: RedisProxyContext) {
     this.#proxy = proxy;
     this.#transaction = new Transaction(proxy);
     this.isAuthenticated = !proxy.credentials.areRequired;
+    this.#hasGreeted = !proxy.usesResp3;
   }
 
   close(): void {
@@ -44,6 +47,11 @@ export class ClientSession {
     if (name === 'quit') {
       exchange.settle(OK);
       return false;
+    }
+    if (!this.#hasGreeted && name !== 'hello' && name !== 'auth') {
+      this.#proxy.stats.proxy.increment(RedisStats.at.downstream_rq_noproto);
+      exchange.settle(NO_PROTOCOL);
+      return true;
     }
     const kind = this.#proxy.kinds.get(name);
     if (kind === undefined) return this.#unknown(exchange, words);
@@ -99,14 +107,15 @@ export class ClientSession {
 
   #hello(exchange: Exchange, words: Command): void {
     if (!exchange.begin('hello')) return;
-    const version = words[1];
-    if (version !== undefined && version.toString('latin1') !== '2') {
-      this.#proxy.stats.proxy.increment(RedisStats.at.downstream_rq_noproto);
-      return exchange.settle(NO_PROTOCOL);
-    }
+    const { usesResp3 } = this.#proxy;
+    const version = words[1]?.toString('latin1');
+    const isOther = version === undefined ? !this.#hasGreeted : version !== (usesResp3 ? '3' : '2');
+    if (isOther) return exchange.settle(NO_PROTOCOL);
     const reply = this.#helloOptions(words);
     if (reply !== OK) return exchange.settle(reply);
-    exchange.settle(this.isAuthenticated ? HELLO : NO_AUTH);
+    if (!this.isAuthenticated) return exchange.settle(NO_AUTH);
+    this.#hasGreeted = true;
+    exchange.settle(usesResp3 ? GREETING_3 : GREETING_2);
   }
 
   /** Authenticates if HELLO says so. Returns OK or an error. */

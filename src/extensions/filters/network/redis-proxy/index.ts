@@ -45,8 +45,8 @@ const IMPLEMENTED: ImplementedTable = {
       'faults',
       'custom_commands',
     ),
+    protocol_version: byValue({ RESP2: true, RESP3: true }),
     external_auth_provider: refused('set downstream_auth_passwords'),
-    protocol_version: refused('clients and hosts use RESP2: leave it out'),
   },
   [`${MESSAGE}.ConnPoolSettings`]: {
     ...obeyed(
@@ -125,6 +125,7 @@ class RedisProxyFilter implements TerminalNetworkFilter {
       faults: faults.length === 0 ? undefined : new Faults(faults, context.runtime),
       stats: statsOf(config, context),
       countsMicros: config.latency_in_micros ?? false,
+      usesResp3: config.protocol_version === 'RESP3',
       followsRedirections: settings.enable_redirection ?? false,
     };
   }
@@ -138,8 +139,9 @@ class RedisProxyFilter implements TerminalNetworkFilter {
   }
 }
 
-function hostSettings({ settings = {} }: RedisProxy): HostClientSettings {
+function hostSettings({ protocol_version: protocol, settings = {} }: RedisProxy): HostClientSettings {
   return {
+    usesResp3: protocol === 'RESP3',
     timeoutMs: durationMs(settings.op_timeout, 0),
     flushBytes: settings.max_buffer_size_before_flush ?? 0,
     flushMs: durationMs(settings.buffer_flush_timeout, FLUSH_MS),

@@ -1,7 +1,7 @@
 // The commands that the proxy answers itself, except those that change the state of a client.
 
 import type { Exchange } from './exchange.js';
-import { arrayReply, errorReply, integerReply, statusReply, stringReply } from './resp/write.js';
+import { arrayReply, errorReply, integerReply, mapReply, statusReply, stringReply } from './resp/write.js';
 
 const OK = statusReply('OK');
 const PONG = statusReply('PONG');
@@ -29,19 +29,25 @@ function clientReply(words: readonly Buffer[]): Buffer {
 
 const text = (value: string) => stringReply(Buffer.from(value));
 
-export const HELLO = arrayReply([
-  text('server'),
-  text('envoy-redis-proxy'),
-  text('version'),
-  text('6.0.0'),
-  text('proto'),
-  integerReply(2),
-  text('id'),
-  integerReply(0),
-  text('mode'),
-  text('standalone'),
-  text('role'),
-  text('master'),
-  text('modules'),
-  arrayReply([]),
-]);
+function greeting(version: number): Buffer[] {
+  return [
+    text('server'),
+    text('envoy-redis-proxy'),
+    text('version'),
+    text('6.0.0'),
+    text('proto'),
+    integerReply(version),
+    text('id'),
+    integerReply(0),
+    text('mode'),
+    text('standalone'),
+    text('role'),
+    text('master'),
+    text('modules'),
+    arrayReply([]),
+  ];
+}
+
+/** The replies to HELLO. */
+export const GREETING_2 = arrayReply(greeting(2));
+export const GREETING_3 = mapReply(greeting(3));

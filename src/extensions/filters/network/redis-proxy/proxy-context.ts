@@ -24,6 +24,8 @@ export interface RedisProxyContext {
   readonly stats: ProxyStats;
   /** latency_in_micros. */
   readonly countsMicros: boolean;
+  /** Clients and hosts use RESP3, after HELLO 3. */
+  readonly usesResp3: boolean;
   /** enable_redirection. */
   readonly followsRedirections: boolean;
 }

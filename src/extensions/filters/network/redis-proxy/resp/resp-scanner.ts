@@ -27,6 +27,8 @@ const enum Shape {
   Array = 3,
   /** A count, and twice as many values. */
   Map = 4,
+  /** The same, which describes the value after it. */
+  Attribute = 5,
 }
 
 const SHAPES = new Uint8Array(256);
@@ -34,15 +36,17 @@ for (const type of '+-:#,(_') SHAPES[type.charCodeAt(0)] = Shape.Line;
 for (const type of '$=!') SHAPES[type.charCodeAt(0)] = Shape.Bulk;
 for (const type of '*~>') SHAPES[type.charCodeAt(0)] = Shape.Array;
 SHAPES['%'.charCodeAt(0)] = Shape.Map;
+export const ATTRIBUTE = '|'.charCodeAt(0);
+SHAPES[ATTRIBUTE] = Shape.Attribute;
 
 export const ARRAY = '*'.charCodeAt(0);
 const STRING = '$'.charCodeAt(0);
 const INTEGER = ':'.charCodeAt(0);
 const NULL = '_'.charCodeAt(0);
 
-/** Returns whether a value can begin with this byte. */
+/** Returns whether a value of a client can begin with this byte. */
 export function isType(byte: number): boolean {
-  return SHAPES[byte] !== Shape.None;
+  return SHAPES[byte] !== Shape.None && byte !== ATTRIBUTE;
 }
 
 export class RespScanner {
@@ -91,7 +95,9 @@ export class RespScanner {
   #step(bytes: Uint8Array, start: number, at: number, end: number): number {
     const type = bytes[at]!;
     const shape = SHAPES[type]!;
-    if (shape === Shape.None) throw new RespError(`unknown type ${type}`);
+    if (shape === Shape.None || (shape === Shape.Attribute && this.#readsCommands)) {
+      throw new RespError(`unknown type ${type}`);
+    }
     const max = shape === Shape.Line ? MAX_LINE_BYTES : MAX_LENGTH_BYTES;
     const line = lineEnd(bytes, at + 1, end, Math.max(at + 1, start + this.#searched), max);
     if (line < 0) {
@@ -112,7 +118,9 @@ export class RespScanner {
       return this.#bulk(bytes, start, line + 2, end, count);
     }
     if (start !== at || type !== ARRAY || count <= 0) this.isCommand = false;
-    this.#left += (shape === Shape.Map ? 2 : 1) * Math.max(count, 0) - 1;
+    this.#left += (shape === Shape.Array ? 1 : 2) * Math.max(count, 0);
+    // The value that an attribute within a reply describes follows it. One before a reply is a value of its own.
+    if (shape !== Shape.Attribute || start === at) this.#left--;
     if (this.#left > this.maxElements) throw new RespError(`more than ${this.maxElements} elements`);
     return line + 2;
   }

@@ -18,6 +18,14 @@ export function arrayHead(count: number): Buffer {
   return Buffer.from(`*${count}${CRLF}`, 'latin1');
 }
 
+/** A map of RESP3, with the elements as they are: a key, and its value. */
+export function mapReply(elements: readonly Uint8Array[]): Buffer {
+  return Buffer.concat([Buffer.from(`%${elements.length / 2}${CRLF}`, 'latin1'), ...elements]);
+}
+
+/** The null of RESP3. */
+export const NULL_REPLY = Buffer.from(`_${CRLF}`, 'latin1');
+
 export function arrayReply(elements: readonly Uint8Array[]): Buffer {
   return Buffer.concat([arrayHead(elements.length), ...elements]);
 }

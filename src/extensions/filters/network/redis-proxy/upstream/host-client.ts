@@ -7,15 +7,16 @@ import {
   getLogger,
   HostStats,
   NoRoomError,
+  onOneLine,
   PipelinedSocket,
   type PipelinedSocketEvents,
   Timer,
 } from '../../../../sdk.js';
 import type { Credentials } from '../cluster-options.js';
 import { HeldBytesError } from '../resp/held-bytes.js';
-import { isErrorReply, ReplyReader } from '../resp/reply-reader.js';
+import { isErrorReply, isOldNull, ReplyReader } from '../resp/reply-reader.js';
 import { RespError } from '../resp/resp-scanner.js';
-import { textCommand } from '../resp/write.js';
+import { NULL_REPLY, textCommand } from '../resp/write.js';
 import { sendBytes } from '../send-bytes.js';
 import type { CommandCounts } from './command-counts.js';
 
@@ -37,6 +38,8 @@ export interface HostClientSettings {
   readonly flushMs: number;
   /** Connections begin with READONLY, so that replicas of a Redis cluster answer reads. */
   readonly readsFromReplicas: boolean;
+  /** Connections begin with HELLO 3, and end if the host does not accept it. */
+  readonly usesResp3: boolean;
   readonly countsCommands: boolean;
 }
 
@@ -63,6 +66,9 @@ const HIGH_COST = 8 * 1024 * 1024;
 /** More commands fail: senders may have left without their replies. */
 const MAX_COST = 64 * 1024 * 1024;
 
+/** Hosts that a warning names. */
+const REFUSED = new WeakSet<ClusterHost>();
+
 const DISCARDED: ReplyReceiver = { replied() {}, failed() {} };
 const READONLY = textCommand('readonly');
 
@@ -88,6 +94,8 @@ export class HostClient implements PipelinedSocketEvents {
   #isClosed = false;
   #closesWhenIdle = false;
   #closed: (() => void) | undefined;
+  /** Gets the reply to HELLO 3. */
+  #greeting: ReplyReceiver | undefined;
 
   constructor(
     cluster: Cluster,
@@ -104,7 +112,8 @@ export class HostClient implements PipelinedSocketEvents {
     this.#socket = PipelinedSocket.connect(this, cluster, host);
     this.#isClosed = this.#socket === undefined;
     if (this.#isClosed) return;
-    if (credentials !== undefined) {
+    if (settings.usesResp3) this.#greet(credentials);
+    else if (credentials !== undefined) {
       const { password, username } = credentials;
       this.#queue(username === '' ? textCommand('auth', password) : textCommand('auth', username, password), DISCARDED);
     }
@@ -168,6 +177,19 @@ export class HostClient implements PipelinedSocketEvents {
     if (!this.#timeout.isScheduled) wheel.schedule(this.#timeout, this.#settings.timeoutMs);
     if (this.#unsentBytes >= this.#settings.flushBytes) return this.flush();
     if (!this.#flush.isScheduled) wheel.schedule(this.#flush, this.#settings.flushMs);
+  }
+
+  #greet(credentials: Credentials | undefined): void {
+    const authentication = credentials && ['AUTH', credentials.username || 'default', credentials.password];
+    const { host } = this;
+    const replied = (reply: Uint8Array) => {
+      if (!isErrorReply(reply)) return;
+      if (!REFUSED.has(host)) logger.warning(`host ${host.address} does not accept HELLO 3: ${shownReply(reply)}`);
+      REFUSED.add(host);
+      this.close();
+    };
+    this.#greeting = { replied, failed() {} };
+    this.#queue(textCommand('HELLO', '3', ...(authentication ?? [])), this.#greeting);
   }
 
   /** Sends the commands that wait for others. */
@@ -235,7 +257,7 @@ export class HostClient implements PipelinedSocketEvents {
     const { clock, wheel } = this.cluster.thread;
     const pending = this.#pending[this.#next++]!;
     this.#cost -= pending.cost;
-    if (pending.receiver !== DISCARDED) {
+    if (pending.receiver !== DISCARDED && pending.receiver !== this.#greeting) {
       this.cluster.requestEnded(this.host);
       pending.counts?.ended(!isErrorReply(reply), clock.monotonicMs - pending.startMs);
       this.host.monitor?.answered(REPLIED);
@@ -250,7 +272,7 @@ export class HostClient implements PipelinedSocketEvents {
       wheel.reschedule(this.#timeout, this.#settings.timeoutMs);
     }
     try {
-      pending.receiver.replied(reply);
+      pending.receiver.replied(this.#settings.usesResp3 && isOldNull(reply) ? NULL_REPLY : reply);
     } catch (error) {
       reportFault(error);
     }
@@ -280,7 +302,7 @@ export class HostClient implements PipelinedSocketEvents {
     this.#next = 0;
     this.#closed?.();
     for (const { counts, receiver, startMs } of pending) {
-      if (receiver === DISCARDED) continue;
+      if (receiver === DISCARDED || receiver === this.#greeting) continue;
       this.cluster.requestEnded(this.host);
       counts?.ended(false, clock.monotonicMs - startMs);
       try {
@@ -298,6 +320,12 @@ export class HostClient implements PipelinedSocketEvents {
     for (const sender of senders) sender.hostDrained(this);
   }
 }
+
+function shownReply(reply: Uint8Array): string {
+  return onOneLine(Buffer.from(reply.subarray(1, MAX_SHOWN)).toString('latin1').trimEnd());
+}
+
+const MAX_SHOWN = 128;
 
 /** Reports an exception of a receiver. Those of other replies are not affected. */
 function reportFault(error: unknown): void {
