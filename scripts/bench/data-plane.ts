@@ -546,6 +546,7 @@ async function buildWorker(): Promise<FakeTransport> {
     localCluster: undefined,
     reportFailedCheck: () => {},
     reportOutlier: () => {},
+    reportEvents: () => {},
     requestHost: () => {},
   };
   const clusters = new ClusterManager(thread);

@@ -1,9 +1,10 @@
-// Mutated commands and replies of the Redis protocol. The readers run in this process, without sockets.
+// Mutated commands and replies of the Redis protocol, and answers with the slots of a cluster. The readers run in this process, without sockets.
 
 import type { Random } from '../../src/common/random.js';
 import { ReplyReader } from '../../src/extensions/filters/network/redis-proxy/resp/reply-reader.js';
 import { RequestReader } from '../../src/extensions/filters/network/redis-proxy/resp/request-reader.js';
 import { RespError } from '../../src/extensions/filters/network/redis-proxy/resp/resp-scanner.js';
+import { readSlots } from '../../src/server/clusters/redis/slots-reply.js';
 import { mutateBytes } from './mutation.js';
 import { Finding, type Scope } from './scope.js';
 
@@ -17,7 +18,10 @@ const SEEDS = [
   'SET a "b \\x41\\n" \'c\'\r\nPING\r\n',
   `*3\r\n$3\r\nSET\r\n$1\r\na\r\n$300\r\n${'x'.repeat(300)}\r\n`,
   '+OK\r\n-ERR x\r\n:-12\r\n$-1\r\n*-1\r\n*2\r\n*1\r\n:1\r\n$2\r\nab\r\n',
-  '%1\r\n+a\r\n#t\r\n~1\r\n,1.5\r\n(12\r\n=5\r\ntxt:x\r\n_\r\n>1\r\n:1\r\n',
+  '%1\r\n+a\r\n#t\r\n~1\r\n,1.5\r\n(12\r\n=5\r\ntxt:x\r\n_\r\n>1\r\n:1\r\n|1\r\n+a\r\n:1\r\n*1\r\n|1\r\n+a\r\n+b\r\n+c\r\n',
+].map((text) => Buffer.from(text, 'latin1'));
+const SLOTS = [
+  '*2\r\n*3\r\n:0\r\n:99\r\n*3\r\n$1\r\na\r\n:1\r\n$2\r\nid\r\n*4\r\n:100\r\n:16383\r\n*2\r\n$1\r\nb\r\n:2\r\n*4\r\n$1\r\nc\r\n:3\r\n+x\r\n*0\r\n',
 ].map((text) => Buffer.from(text, 'latin1'));
 const TOKENS = ['\r\n', '*', '$', '-1', '*1\r\n', '$0\r\n\r\n', '1048577', '536870912', '"', '\\x', '\r', '%'].map(
   (text) => Buffer.from(text, 'latin1'),
@@ -40,10 +44,24 @@ export async function fuzzResp(_scope: Scope, random: Random, durationMs: number
       const input = mutateBytes(random, SEEDS, TOKENS);
       values += check(input, random, (room) => new RequestReader(room));
       values += check(input, random, (room) => new ReplyReader(room));
+      values += checkSlots(mutateBytes(random, SLOTS, TOKENS));
     }
     await new Promise(setImmediate);
   }
   return `${inputs} inputs (${values} values); no defect`;
+}
+
+/** Returns the number of valid ranges. */
+function checkSlots(input: Buffer): number {
+  const begin = performance.now();
+  let ranges = 0;
+  try {
+    ranges = readSlots(input).length;
+  } catch (error) {
+    if (!(error instanceof RespError)) throw new Finding(`${error}: ${shown(input)}`);
+  }
+  if (performance.now() - begin > MAX_INPUT_MS) throw new Finding(`slow: ${shown(input)}`);
+  return ranges;
 }
 
 class Room {

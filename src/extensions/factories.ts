@@ -159,6 +159,7 @@ export interface NamedExtension extends Extension {
     | 'envoy.compression.decompressor'
     | 'envoy.formatter'
     | 'envoy.health_check.event_sinks'
+    | 'envoy.health_checkers'
     | 'envoy.http.custom_response'
     | 'envoy.http.early_header_mutation'
     | 'envoy.http.injected_credentials'

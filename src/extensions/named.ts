@@ -1,8 +1,9 @@
 // Extensions without code of their own: a configuration may name them, but Baton does the same without them, or another room
 // reads their configuration.
 
-import { AGGREGATE, CLUSTER_TYPES, DNS_CLUSTER, FORWARD_PROXY } from '../config/fields/discovery.js';
+import { AGGREGATE, CLUSTER_TYPES, DNS_CLUSTER, FORWARD_PROXY, REDIS } from '../config/fields/discovery.js';
 import type { RouteAction_HashPolicy } from '../config/generated/api.js';
+import { REDIS_CHECK } from '../config/implemented/cluster.js';
 import { CARES, CEL_FORMATTER, PRESERVE_CASE, RESOLVER, RESOLVERS } from '../config/implemented/common.js';
 import {
   accepted,
@@ -11,6 +12,7 @@ import {
   notImplemented,
   obeyed,
   onlyExtension,
+  onlyFalse,
   refused,
 } from '../config/implemented/table.js';
 import { HashPolicy } from '../http/routing/hashing/hash-policy.js';
@@ -123,6 +125,20 @@ export const NAMED: readonly NamedExtension[] = [
       },
     },
   },
+  // The primary checks hosts (server/clusters/redis).
+  {
+    category: 'envoy.health_checkers',
+    name: REDIS_CHECK,
+    typeUrls: ['type.googleapis.com/envoy.extensions.health_checkers.redis.v3.Redis'],
+    implemented: {
+      'envoy.extensions.health_checkers.redis.v3.Redis': {
+        key: true,
+        aws_iam: refused(
+          'checks begin with the credentials of the cluster: set auth_password in its RedisProtocolOptions',
+        ),
+      },
+    },
+  },
   // The same as the values of `type` (config/fields/discovery.ts).
   ...Object.keys(CLUSTER_TYPES).map((name) => ({ category: 'envoy.clusters', name, typeUrls: [] }) as const),
   {
@@ -141,6 +157,25 @@ export const NAMED: readonly NamedExtension[] = [
         sub_clusters_config: refused('the addresses of a name are one host: set dns_cache_config'),
         allow_insecure_cluster_options: true,
         allow_coalesced_connections: accepted('it permits to share connections between hosts, which Baton does not do'),
+      },
+    },
+  },
+  // The primary asks a node for the others (server/clusters/version/redis-discovery.ts).
+  {
+    category: 'envoy.clusters',
+    name: REDIS,
+    typeUrls: ['type.googleapis.com/envoy.extensions.clusters.redis.v3.RedisClusterConfig'],
+    implemented: {
+      'envoy.extensions.clusters.redis.v3.RedisClusterConfig': {
+        ...obeyed(
+          'cluster_refresh_rate',
+          'cluster_refresh_timeout',
+          'redirect_refresh_interval',
+          'redirect_refresh_threshold',
+          'failure_refresh_threshold',
+          'host_degraded_refresh_threshold',
+        ),
+        enable_zone_discovery: onlyFalse('nodes are not asked for their zones: leave it out'),
       },
     },
   },

@@ -304,6 +304,7 @@ export { PipelinedSocket, type PipelinedSocketEvents } from '../upstream/connect
 export { UpstreamSocket, type UpstreamSocketEvents } from '../upstream/connections/upstream-socket.js';
 export { DnsResolver } from '../upstream/dns/resolver.js';
 export { type ResolverSettings, resolverSettings } from '../upstream/dns/resolver-settings.js';
+export { SLOTS } from '../upstream/hosts/shards.js';
 export {
   HttpCall,
   type HttpCallAnswer,
@@ -316,6 +317,7 @@ export { type HttpTarget, httpTarget } from '../upstream/http-calls/http-uri.js'
 export { CallFailure } from '../upstream/http-calls/outgoing-call.js';
 export type { RunningCall } from '../upstream/http-calls/retried-call.js';
 export { LimitKind } from '../upstream/limits.js';
+export { ReadFrom } from '../upstream/load-balancer/shard-balancer.js';
 
 // ── The thread: log, memory, clock, timers, addresses ────────────────────────────────────────────────────────────────
 

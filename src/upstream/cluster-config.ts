@@ -6,7 +6,7 @@
 import { callExtension } from '../common/errors/defects.js';
 import { durationMs } from '../common/time/duration.js';
 import { bufferLimitBytes } from '../config/fields/buffer-limit.js';
-import { aggregatedClusters, discoveryType } from '../config/fields/discovery.js';
+import { aggregatedClusters, discoveryType, redisClusterConfig } from '../config/fields/discovery.js';
 import {
   commonHttpOptions,
   type HostProtocol,
@@ -16,7 +16,7 @@ import {
   http2Options,
   httpOptions,
 } from '../config/fields/http-options.js';
-import { firstPolicy, policyMessage } from '../config/fields/load-balancing.js';
+import { CLUSTER_PROVIDED, firstPolicy, policyMessage } from '../config/fields/load-balancing.js';
 import { beforeCodec } from '../config/fields/upstream-filters.js';
 import type {
   Any,
@@ -34,6 +34,7 @@ import type {
   TlsKeyLog,
   UpstreamConnectionOptions_HappyEyeballsConfig,
 } from '../config/generated/api.js';
+import { messageNameOf } from '../config/schema/message-name.js';
 import { nameCase } from '../http/codec/name-case.js';
 import { DEFAULT_HTTP1_OPTIONS, type Http1Options, type Http2Options, TUNNEL_FLUSH_MS } from '../http/codec/options.js';
 import { http2Options as http2CodecOptions } from '../http/h2/options.js';
@@ -49,6 +50,7 @@ import { DEFAULT_RETRY_BUDGET, DEFAULT_THRESHOLDS, type RetryBudget, type Thresh
 import { DEFAULT_HEALTH_POLICY, type HealthPolicy } from './load-balancer/health-parts.js';
 import { type LoadBalancerSpec, type LoadBalancingPolicies, loadBalancerSpec } from './load-balancer/policy.js';
 import { type OutlierSpec, outlierSpec } from './outliers/outlier-spec.js';
+import { redisSettings } from './redis-settings.js';
 import { type DestinationSpec, destinationSpec, type NameDestination } from './requested-hosts/destination.js';
 
 /** How the host that requests name determines their connections. */
@@ -121,6 +123,10 @@ export interface ClusterSpec {
   readonly httpFilters: readonly HttpFilter[] | undefined;
   /** How requests name their hosts; undefined: a load balancer picks. */
   readonly destination: DestinationSpec | undefined;
+  /** The host of a key is that of its slot, in a Redis cluster. */
+  readonly hasSlots: boolean;
+  /** What threads report, because many of them make a Redis cluster ask for its slots; undefined: nothing. */
+  readonly reportedEvents: { readonly redirections: boolean; readonly failures: boolean } | undefined;
   /** Names of the clusters of an aggregate, in the order of preference; undefined for other clusters. */
   readonly aggregated: readonly string[] | undefined;
   readonly connectTimeoutMs: number;
@@ -191,6 +197,8 @@ export function clusterSpec(
     observabilityName: cluster.alt_stat_name || name,
     metadata: cluster.metadata,
     hasLogicalHost: discoveryType(cluster) === 'LOGICAL_DNS',
+    hasSlots: hasSlots(cluster, policies),
+    reportedEvents: reportedEvents(cluster),
     aggregated: aggregatedClusters(cluster),
     destination: destinationOf(cluster, transports, cache),
     connectTimeoutMs: durationMs(cluster.connect_timeout, 5000),
@@ -246,6 +254,21 @@ function destinationOf(
   if (cache === undefined) return undefined;
   const { maxWaiting, scope } = cache;
   return { kind: 'name', defaultPort: transport?.tls === undefined ? 80 : 443, maxWaiting, scope };
+}
+
+/** With another policy than CLUSTER_PROVIDED, the nodes are hosts like those of other clusters. */
+function hasSlots(cluster: Cluster, policies: LoadBalancingPolicies): boolean {
+  if (redisClusterConfig(cluster) === undefined) return false;
+  const config = policyMessage(cluster, (typeUrl) => policies.policyOf(typeUrl) !== undefined);
+  return messageNameOf(config['@type']) === CLUSTER_PROVIDED;
+}
+
+function reportedEvents(cluster: Cluster): ClusterSpec['reportedEvents'] {
+  const config = redisClusterConfig(cluster);
+  if (config === undefined) return undefined;
+  const { failures, redirections } = redisSettings(config);
+  if (failures + redirections === 0) return undefined;
+  return { redirections: redirections > 0, failures: failures > 0 };
 }
 
 function keepalive(config: TcpKeepalive | undefined): Keepalive | undefined {

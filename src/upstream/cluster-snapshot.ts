@@ -4,6 +4,7 @@ import type { ScopeRef } from '../stats/thread-stats.js';
 import type { AssignmentPolicy } from './assignment-policy.js';
 import type { ClusterSpec } from './cluster-config.js';
 import type { HostSetData } from './hosts/host-set.js';
+import type { Shards } from './hosts/shards.js';
 
 export interface ClusterSnapshot {
   readonly spec: ClusterSpec;
@@ -21,6 +22,8 @@ export interface ClusterSnapshot {
   /** The scopes of its upstream HTTP filters, by statScopeKey(). */
   readonly filterScopes?: Readonly<Record<string, ScopeRef>> | undefined;
   readonly hosts: HostSetData;
+  /** Of a Redis cluster with slots, by indexes of `hosts`; absent: it has none. */
+  readonly shards?: Shards<number> | undefined;
   /** Of the load assignment. */
   readonly policy: AssignmentPolicy;
   /** Changes when hosts are added or removed. */

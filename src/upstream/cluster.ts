@@ -8,7 +8,7 @@ import type { HeaderBlock } from '../http/headers/header-block.js';
 import type { MetadataMatch } from '../http/routing/actions/metadata-match.js';
 import { HashPolicy } from '../http/routing/hashing/hash-policy.js';
 import { configuredMetadata, MetadataRule } from '../http/routing/matching/value-rule.js';
-import { addressText, decodeSockaddr } from '../io/addresses/address.js';
+import { addressText, decodeSockaddr, encodeAddress, parseAddress } from '../io/addresses/address.js';
 import { type BufferLimits, bufferLimits } from '../io/transport/buffer-limits.js';
 import type { RuntimeFraction } from '../runtime/runtime.js';
 import { ClusterStats, HostStats } from '../stats/layouts/cluster.js';
@@ -24,13 +24,17 @@ import { HttpPool, type PooledCluster } from './connections/http-pool.js';
 import { MAX_AHEAD, needsConnection, type StreamCounts } from './connections/preconnect.js';
 import type { ClientEnds } from './connections/proxy-header.js';
 import { type RequestedHost, requestedHost } from './connections/requested-host.js';
+import { ClusterEvents } from './event-report.js';
 import { FAILING_FLAGS, healthStatus, UNHEALTHY_FLAGS } from './hosts/health-flags.js';
-import { Host } from './hosts/host.js';
+import { Host, NO_BLOCK } from './hosts/host.js';
 import { HostSet, hasSameAddresses } from './hosts/host-set.js';
+import { NOWHERE } from './hosts/locality.js';
+import { OWN_TRANSPORT } from './hosts/transport-matches.js';
 import { ClusterLimits, RuntimeThresholds } from './limits.js';
 import { AggregateBalancer } from './load-balancer/aggregate-balancer.js';
 import { ClusterLoadBalancer } from './load-balancer/cluster-load-balancer.js';
 import type { ClusterBalancer } from './load-balancer/load-balancer.js';
+import { type ReadFrom, ShardBalancer } from './load-balancer/shard-balancer.js';
 import { SubsetBalancer } from './load-balancer/subsets/subset-balancer.js';
 import { HostMonitor, OutlierCounting } from './outliers/host-monitor.js';
 import type { RequestFilters } from './request-filters.js';
@@ -74,6 +78,10 @@ export class Cluster implements PooledCluster {
   readonly hasSubsets: boolean;
   /** Requests name their hosts, which are found here; undefined: a load balancer picks. */
   readonly requestedHosts: RequestedHosts | undefined;
+  /** The shards of a Redis cluster with slots; undefined: it has none. */
+  shards: ShardBalancer | undefined;
+  /** Undefined: none are reported. */
+  readonly events: ClusterEvents | undefined;
   /** Chooses the cluster of an aggregate. */
   #aggregate: AggregateBalancer<Cluster> | undefined;
   /** The upstream HTTP filters of its requests; undefined: it has none of its own. */
@@ -133,6 +141,8 @@ export class Cluster implements PooledCluster {
     this.#hosts = new HostSet<ClusterHost>(snapshot.hosts, makeHost(this, snapshot));
     this.#hasFailing = snapshot.hosts.healthFlags.some(isFailing);
     this.#balancer = balancer;
+    this.shards = shardsOf(snapshot);
+    this.events = eventsOf(thread, snapshot);
     if (spec.destination === undefined) return;
     this.#destinations = destinationReader(this, spec.destination);
     this.requestedHosts = requestedHosts(this, snapshot, spec.destination, (index) =>
@@ -183,6 +193,12 @@ export class Cluster implements PooledCluster {
     if (this.#foreseen.length > 0) return this.#hosts.host(this.#foreseen.shift()!);
     const index = this.#balancer.pick(this.thread.random, hash, attempt, match);
     if (this.#balancer.pickedInPanic) this.stats.increment(ClusterStats.at.lb_healthy_panic);
+    return index < 0 ? this.countNoHost() : this.#hosts.host(index);
+  }
+
+  /** Returns a host of a shard. Returns undefined, and counts that, when none may be used. */
+  shardHost(shard: number, from: ReadFrom): ClusterHost | undefined {
+    const index = this.shards?.pick(shard, from, this.thread.random) ?? -1;
     return index < 0 ? this.countNoHost() : this.#hosts.host(index);
   }
 
@@ -244,6 +260,16 @@ export class Cluster implements PooledCluster {
   hostAt(address: string): ClusterHost | undefined {
     const index = this.spec.hasLogicalHost && this.#hosts.count > 0 ? 0 : this.#indexOf(address);
     return index === undefined ? undefined : this.#hosts.host(index);
+  }
+
+  /**
+   * Returns a new host that is not one of the cluster's, but is connected to as those are. `address`: as for hostAt(). `stats`: with
+   * HostStats. Returns undefined for a text that is no IP address with a port.
+   */
+  unknownHost(address: string, stats: Scope): ClusterHost | undefined {
+    const parsed = parseAddress(address);
+    if (parsed === undefined || parsed.ip === '') return undefined;
+    return new Host<HostPools>(NO_BLOCK, UNKNOWN_HOST, encodeAddress(parsed), stats);
   }
 
   /** Returns the host with this address that a filter has chosen, if its health permits that (override_host_status). */
@@ -355,14 +381,16 @@ export class Cluster implements PooledCluster {
   requestResumed(host: Host<unknown>): void {
     host.stats.increment(HostStats.at.rq_active);
     this.stats.increment(ClusterStats.at.upstream_rq_active);
-    if (this.#countsActiveRequests) this.thread.words.acquire(host.block + HostWord.ActiveRequests);
+    if (this.#countsActiveRequests && host.block !== NO_BLOCK)
+      this.thread.words.acquire(host.block + HostWord.ActiveRequests);
   }
 
   /** Called when the request no longer uses the host. */
   requestEnded(host: Host<unknown>): void {
     host.stats.decrement(HostStats.at.rq_active);
     this.stats.decrement(ClusterStats.at.upstream_rq_active);
-    if (this.#countsActiveRequests) this.thread.words.release(host.block + HostWord.ActiveRequests);
+    if (this.#countsActiveRequests && host.block !== NO_BLOCK)
+      this.thread.words.release(host.block + HostWord.ActiveRequests);
   }
 
   /** Replaces the host list. Connections to remaining hosts are kept, those to removed hosts are drained. */
@@ -375,6 +403,7 @@ export class Cluster implements PooledCluster {
     if (this.#indexes !== undefined && !hasSameAddresses(snapshot.hosts, this.#hosts.data)) this.#indexes = undefined;
     this.#hosts = new HostSet<ClusterHost>(snapshot.hosts, makeHost(this, snapshot), this.#hosts);
     this.#balancer = balancer;
+    this.shards = shardsOf(snapshot);
     for (const host of this.#hosts.takeRemoved()) this.#drain(host);
     this.#noteFailing();
     this.requestedHosts?.update(snapshot.hosts);
@@ -402,6 +431,7 @@ export class Cluster implements PooledCluster {
   /** Called when the cluster was replaced or removed. */
   retire(): void {
     this.requestedHosts?.close();
+    this.events?.close();
     this.filters?.close();
     this.drain();
   }
@@ -451,6 +481,30 @@ function reservePool(pool: HttpPool, pools: HostPools): boolean {
     if (pool.reserve()) return true;
   }
   return false;
+}
+
+const UNKNOWN_HOST = {
+  hostname: '',
+  locality: NOWHERE,
+  localityMetadata: undefined,
+  isCanary: false,
+  metadata: undefined,
+  additional: undefined,
+  transport: OWN_TRANSPORT,
+};
+
+function shardsOf({ hosts, shards }: ClusterSnapshot): ShardBalancer | undefined {
+  return shards && new ShardBalancer(shards, hosts.healthFlags);
+}
+
+function eventsOf(thread: UpstreamThread, { spec, specVersion }: ClusterSnapshot): ClusterEvents | undefined {
+  const { name: cluster, reportedEvents: reported } = spec;
+  return (
+    reported &&
+    new ClusterEvents(reported, thread.wheel, (counts) => {
+      thread.reportEvents({ cluster, specVersion, ...counts });
+    })
+  );
 }
 
 function destinationReader({ stats }: Cluster, spec: DestinationSpec): DestinationReader {

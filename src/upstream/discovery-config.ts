@@ -2,7 +2,13 @@
 // default is filled in, every unit is in the name.
 
 import { durationMs } from '../common/time/duration.js';
-import { type DnsFields, discoveryType, dnsFields, type HostSource } from '../config/fields/discovery.js';
+import {
+  type DnsFields,
+  discoveryType,
+  dnsFields,
+  type HostSource,
+  redisClusterConfig,
+} from '../config/fields/discovery.js';
 import type {
   Cluster,
   Cluster_DnsLookupFamily,
@@ -21,6 +27,7 @@ import { endpointHealthFlags } from './hosts/health-flags.js';
 import type { EndpointCheck, EndpointTraits, ResolvedEndpoint } from './hosts/host.js';
 import { type Locality, localityOf } from './hosts/locality.js';
 import { TransportMatches } from './hosts/transport-matches.js';
+import { type RedisDiscoverySettings, redisSettings } from './redis-settings.js';
 
 /** A configured endpoint. */
 export interface EndpointSpec extends EndpointTraits {
@@ -69,6 +76,8 @@ export interface DiscoverySpec {
   readonly mergeWindowMs: number;
   /** ORIGINAL_DST: hosts that were not used for this long are removed. */
   readonly cleanupMs: number;
+  /** REDIS. */
+  readonly redis: RedisDiscoverySettings;
 }
 
 /** Returns the primary's part of a checked cluster configuration. */
@@ -89,6 +98,7 @@ export function discoverySpec(cluster: Cluster): DiscoverySpec {
     waitsForHosts: cluster.wait_for_warm_on_init ?? true,
     mergeWindowMs: durationMs(cluster.common_lb_config?.update_merge_window, 1000),
     cleanupMs: durationMs(cluster.cleanup_interval, 5000),
+    redis: redisSettings(redisClusterConfig(cluster) ?? {}),
   };
 }
 

@@ -8,6 +8,7 @@ import type { Transport } from '../io/transport/transport.js';
 import type { ThreadOverload } from '../runtime/overload/thread-overload.js';
 import type { Runtime } from '../runtime/runtime.js';
 import type { ThreadStats } from '../stats/thread-stats.js';
+import type { EventReport } from './event-report.js';
 import type { FailedCheckReport } from './health-checks/failed-check-report.js';
 import type { Locality } from './hosts/locality.js';
 import type { InternalConnections } from './internal-connections.js';
@@ -42,6 +43,7 @@ export interface UpstreamThread {
   /** Reports to the primary. */
   readonly reportFailedCheck: (report: FailedCheckReport) => void;
   readonly reportOutlier: (report: OutlierReport) => void;
+  readonly reportEvents: (report: EventReport) => void;
   readonly requestHost: (request: HostRequest) => void;
 }
 

@@ -29,6 +29,7 @@ import { LoadShedPointStats } from '../stats/layouts/overload.js';
 import { DispatcherStats, dispatcherPrefix, ServerStats } from '../stats/layouts/server.js';
 import { LoopWatch } from '../stats/loop-watch.js';
 import { type Scope, ThreadStats } from '../stats/thread-stats.js';
+import { EVENT_PORT } from '../upstream/event-report.js';
 import { FAILED_CHECK_PORT } from '../upstream/health-checks/failed-check-report.js';
 import { InternalConnections } from '../upstream/internal-connections.js';
 import { OUTLIER_PORT } from '../upstream/outliers/outlier-report.js';
@@ -126,6 +127,7 @@ class Worker {
     );
     const failedChecks = this.#ports.port(FAILED_CHECK_PORT);
     const outliers = this.#ports.port(OUTLIER_PORT);
+    const events = this.#ports.port(EVENT_PORT);
     const requestedHosts = this.#ports.port(REQUESTED_HOSTS_PORT);
     const extensions = new ExtensionRegistry(EXTENSIONS);
     const random = new Random();
@@ -142,6 +144,7 @@ class Worker {
       ...placeOfThread(start.place),
       reportFailedCheck: (report) => failedChecks.send(report),
       reportOutlier: (report) => outliers.send(report),
+      reportEvents: (report) => events.send(report),
       requestHost: (request) => requestedHosts.send(request),
     };
     this.#sampler = new BufferedSampler(this.#transport);

@@ -9,12 +9,13 @@ import type {
   Cluster_RefreshRate,
   Duration,
   DynamicForwardProxyClusterConfig,
+  RedisClusterConfig,
   TypedExtensionConfig,
 } from '../generated/api.js';
 import { unpack } from '../schema/any.js';
 
-/** The types of the API, and those of the extensions FORWARD_PROXY and AGGREGATE. */
-export type HostSource = Cluster_DiscoveryType | 'DYNAMIC_FORWARD_PROXY' | 'AGGREGATE';
+/** The types of the API, and those of the extensions FORWARD_PROXY, AGGREGATE and REDIS. */
+export type HostSource = Cluster_DiscoveryType | 'DYNAMIC_FORWARD_PROXY' | 'AGGREGATE' | 'REDIS';
 
 /** The extension whose hosts are the names that requests ask for. */
 export const FORWARD_PROXY = 'envoy.clusters.dynamic_forward_proxy';
@@ -36,6 +37,17 @@ const AGGREGATE_CONFIG = 'envoy.extensions.clusters.aggregate.v3.ClusterConfig';
 export function aggregatedClusters({ cluster_type: custom }: Cluster): readonly string[] | undefined {
   const config = unpack(custom?.typed_config, AGGREGATE_CONFIG);
   return config?.clusters ?? (custom?.name === AGGREGATE ? [] : undefined);
+}
+
+/** The extension whose hosts are the nodes of a Redis cluster. */
+export const REDIS = 'envoy.clusters.redis';
+
+const REDIS_CONFIG = 'envoy.extensions.clusters.redis.v3.RedisClusterConfig';
+
+/** Returns the message of the extension; undefined for other clusters. */
+export function redisClusterConfig({ cluster_type: custom }: Cluster): RedisClusterConfig | undefined {
+  const config = unpack(custom?.typed_config, REDIS_CONFIG);
+  return config ?? (custom?.name === REDIS ? {} : undefined);
 }
 
 /** Returns whether the hosts of a cluster are those that requests name. */
@@ -78,6 +90,7 @@ export function discoveryType(cluster: Cluster): HostSource {
   if (custom === undefined) return type;
   if (aggregatedClusters(cluster) !== undefined) return 'AGGREGATE';
   if (forwardProxyConfig(cluster) !== undefined) return 'DYNAMIC_FORWARD_PROXY';
+  if (redisClusterConfig(cluster) !== undefined) return 'REDIS';
   const dns = unpack(custom.typed_config, DNS_CONFIG);
   if (dns !== undefined || custom.name === DNS_CLUSTER) {
     return dns?.all_addresses_in_single_endpoint ? 'LOGICAL_DNS' : 'STRICT_DNS';

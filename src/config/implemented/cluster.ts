@@ -1,6 +1,6 @@
 // Implemented fields of clusters, their endpoints and protocol options.
 
-import { AGGREGATE, CLUSTER_TYPES, DNS_CLUSTER, FORWARD_PROXY } from '../fields/discovery.js';
+import { AGGREGATE, CLUSTER_TYPES, DNS_CLUSTER, FORWARD_PROXY, REDIS } from '../fields/discovery.js';
 import { RESOLVER, RESOLVERS } from './common.js';
 import {
   accepted,
@@ -14,6 +14,8 @@ import {
 } from './table.js';
 
 const OTHER_TYPES = `use ${DNS_CLUSTER}, or set type to STATIC, STRICT_DNS, LOGICAL_DNS, EDS or ORIGINAL_DST`;
+/** The only custom health check. */
+export const REDIS_CHECK = 'envoy.health_checkers.redis';
 const OTHER_CHECKS = 'use http_health_check, grpc_health_check or tcp_health_check';
 /** For fields that bound the load of hosts in consistent hashing. */
 export const UNBOUNDED_HASHES =
@@ -25,7 +27,10 @@ export const CLUSTER: ImplementedTable = {
     name: true,
     alt_stat_name: true,
     type: byValue({ STATIC: true, STRICT_DNS: true, LOGICAL_DNS: true, EDS: true, ORIGINAL_DST: true }),
-    cluster_type: onlyExtension([AGGREGATE, DNS_CLUSTER, FORWARD_PROXY, ...Object.keys(CLUSTER_TYPES)], OTHER_TYPES),
+    cluster_type: onlyExtension(
+      [AGGREGATE, DNS_CLUSTER, FORWARD_PROXY, REDIS, ...Object.keys(CLUSTER_TYPES)],
+      OTHER_TYPES,
+    ),
     eds_cluster_config: true,
     connect_timeout: true,
     per_connection_buffer_limit_bytes: true,
@@ -304,7 +309,7 @@ export const CLUSTER: ImplementedTable = {
     always_log_health_check_failures: true,
     always_log_health_check_success: true,
     grpc_health_check: true,
-    custom_health_check: refused(OTHER_CHECKS),
+    custom_health_check: onlyExtension([REDIS_CHECK], OTHER_CHECKS),
     tls_options: true,
     transport_socket_match_criteria: true,
     alt_port: refused('set port_value in the health_check_config of the endpoints'),
@@ -313,6 +318,7 @@ export const CLUSTER: ImplementedTable = {
     event_service: refused('no service receives such events: set event_logger'),
     name: accepted('it distinguishes the health checks of a cluster, and a cluster has only one'),
   },
+  'envoy.config.core.v3.HealthCheck.CustomHealthCheck': obeyed('name', 'typed_config'),
   'envoy.config.core.v3.HealthCheck.Payload': obeyed('text', 'binary'),
   'envoy.config.core.v3.HealthCheck.HttpHealthCheck': {
     host: true,

@@ -10,6 +10,7 @@ import { getLogger } from '../../log/logger.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
 import type { StatsStore } from '../../stats/store.js';
 import type { Scope } from '../../stats/thread-stats.js';
+import type { EventReport } from '../../upstream/event-report.js';
 import type { FailedCheckReport } from '../../upstream/health-checks/failed-check-report.js';
 import type { OutlierReport } from '../../upstream/outliers/outlier-report.js';
 import type { HostRefusal, HostRequest } from '../../upstream/requested-hosts/host-request.js';
@@ -224,6 +225,11 @@ export class ClusterSet {
   /** Called when a thread has counted too many failures of a host. */
   reportOutlier(report: OutlierReport): void {
     this.#active.get(report.cluster)?.reportOutlier(report);
+  }
+
+  /** Called with events of a Redis cluster on a thread. */
+  reportEvents(report: EventReport): void {
+    this.#active.get(report.cluster)?.reportEvents(report);
   }
 
   /** Called when a thread has a request for a host that its cluster does not have. */

@@ -26,7 +26,10 @@ const MEMORY = { receiveBytes: 64 * 1024, scratchBytes: 512 * 1024, arenaBytes: 
 const BUFFER_LIMIT = 1024 * 1024;
 
 /** The live clusters of the server, and the receivers of what calls observe of their hosts. */
-export type CalledClusters = Pick<ClusterSet, 'byName' | 'reportFailedCheck' | 'reportOutlier' | 'requestHost'>;
+export type CalledClusters = Pick<
+  ClusterSet,
+  'byName' | 'reportEvents' | 'reportFailedCheck' | 'reportOutlier' | 'requestHost'
+>;
 
 export interface CallOptions {
   readonly runtime: Runtime;
@@ -126,6 +129,7 @@ export class PrimaryCalls implements CallingThread {
       ...placeOfThread(place),
       reportFailedCheck: (report) => clusters.reportFailedCheck(report),
       reportOutlier: (report) => clusters.reportOutlier(report),
+      reportEvents: (report) => clusters.reportEvents(report),
       requestHost: (request) => clusters.requestHost(request),
     };
     return { thread, timers, pages: new PageReleaser(io.transport, shim), manager: new ClusterManager(thread) };

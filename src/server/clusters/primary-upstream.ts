@@ -11,6 +11,7 @@ import type { Runtime } from '../../runtime/runtime.js';
 import { ClusterManagerStats, ThreadLocalClusterManagerStats } from '../../stats/layouts/cluster.js';
 import type { DnsResolver } from '../../upstream/dns/resolver.js';
 import { resolverSettings } from '../../upstream/dns/resolver-settings.js';
+import { EVENT_PORT, type EventReport } from '../../upstream/event-report.js';
 import { FAILED_CHECK_PORT, type FailedCheckReport } from '../../upstream/health-checks/failed-check-report.js';
 import { OUTLIER_PORT, type OutlierReport } from '../../upstream/outliers/outlier-report.js';
 import { type HostRequest, REQUESTED_HOSTS_PORT } from '../../upstream/requested-hosts/host-request.js';
@@ -164,6 +165,7 @@ export class PrimaryUpstream {
     };
     const outliers = ports.port(OUTLIER_PORT);
     outliers.onMessage = (_worker, report) => this.clusters.reportOutlier(report as OutlierReport);
+    ports.port(EVENT_PORT).onMessage = (_worker, report) => this.clusters.reportEvents(report as EventReport);
     ports.port(REQUESTED_HOSTS_PORT).onMessage = (_worker, request) => {
       this.clusters.requestHost(request as HostRequest);
     };

@@ -42,11 +42,14 @@ export function checkAddress({ address, check }: ResolvedEndpoint): Address {
   return port === 0 ? base : { ...base, port };
 }
 
+/** The part of a health check that connections need. */
+export type CheckConnection = Pick<HealthCheckSpec, 'alpn' | 'check' | 'reusesConnection' | 'timeoutMs' | 'transport'>;
+
 /** Returns the cluster and host for the checks of one endpoint. */
 export function checkTarget(
   caller: CallingThread,
   spec: ClusterSpec,
-  check: HealthCheckSpec,
+  check: CheckConnection,
   endpoint: ResolvedEndpoint,
   stats: UncountedStats,
 ): CheckTarget {

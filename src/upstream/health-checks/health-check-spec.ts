@@ -7,6 +7,7 @@ import { hasRequestedHosts } from '../../config/fields/discovery.js';
 import type {
   Cluster,
   HealthCheck,
+  HealthCheck_CustomHealthCheck,
   HealthCheck_GrpcHealthCheck,
   HealthCheck_HttpHealthCheck,
   HealthCheck_Payload,
@@ -14,6 +15,7 @@ import type {
   HealthCheckEventFileSink,
   Int64Range,
 } from '../../config/generated/api.js';
+import { unpack } from '../../config/schema/any.js';
 import { METHOD_NAMES, type Method } from '../../http/headers/header-block.js';
 import { compileHeaderMutations, type HeaderMutations } from '../../http/headers/header-mutations.js';
 import { compileStringMatcher, type StringRule } from '../../http/routing/matching/string-rule.js';
@@ -43,7 +45,7 @@ export interface HealthCheckSpec {
   readonly alpn: Uint8Array;
   /** Number of the transport socket of checks (see TransportMatches); undefined: that of the host. */
   readonly transport: number | undefined;
-  readonly check: HttpCheckSpec | TcpCheckSpec | GrpcCheckSpec;
+  readonly check: HttpCheckSpec | TcpCheckSpec | GrpcCheckSpec | RedisCheckSpec;
 }
 
 export interface HttpCheckSpec {
@@ -86,6 +88,12 @@ export interface TcpCheckSpec {
   readonly receive: readonly Buffer[];
 }
 
+export interface RedisCheckSpec {
+  readonly kind: 'redis';
+  /** The server is healthy unless it has this key; '': if it answers PING. */
+  readonly key: string;
+}
+
 /** A half-open range [start, end). */
 export interface StatusRange {
   readonly start: number;
@@ -124,6 +132,7 @@ function eventPaths({ event_log_path, event_logger = [] }: HealthCheck): string[
 function checkOf(config: HealthCheck, clusterName: string): HealthCheckSpec['check'] {
   if (config.tcp_health_check !== undefined) return tcpCheck(config.tcp_health_check);
   if (config.grpc_health_check !== undefined) return grpcCheck(config.grpc_health_check, clusterName);
+  if (config.custom_health_check !== undefined) return redisCheck(config.custom_health_check);
   return httpCheck(config.http_health_check ?? {}, clusterName);
 }
 
@@ -203,6 +212,10 @@ function httpCheck(config: HealthCheck_HttpHealthCheck, clusterName: string): Ht
 
 function tcpCheck({ receive = [], send }: HealthCheck_TcpHealthCheck): TcpCheckSpec {
   return { kind: 'tcp', send: send && payload(send), receive: receive.map(payload) };
+}
+
+function redisCheck({ typed_config: config }: HealthCheck_CustomHealthCheck): RedisCheckSpec {
+  return { kind: 'redis', key: unpack(config, 'envoy.extensions.health_checkers.redis.v3.Redis')?.key ?? '' };
 }
 
 function payload({ binary, text }: HealthCheck_Payload): Buffer {

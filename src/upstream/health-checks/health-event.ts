@@ -81,7 +81,7 @@ export function eventText(
   });
 }
 
-const CHECKER_TYPES = { http: 'HTTP', tcp: 'TCP', grpc: 'GRPC' } as const;
+const CHECKER_TYPES = { http: 'HTTP', tcp: 'TCP', grpc: 'GRPC', redis: 'REDIS' } as const;
 
 function addressMessage({ ip, path, port }: Address): object {
   if (path !== '') return { pipe: { path, mode: 0 } };

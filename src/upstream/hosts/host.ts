@@ -59,6 +59,9 @@ export function keyOf(endpoint: ResolvedEndpoint): string {
   return endpoint.key ?? addressText(endpoint.address);
 }
 
+/** Instead of a block: no other thread knows the host. */
+export const NO_BLOCK = -1;
+
 /** A connection that closes when its host becomes unhealthy. */
 export interface FailingSocket {
   hostFailed(): void;
@@ -66,7 +69,7 @@ export interface FailingSocket {
 
 /** A worker's object for a host. It outlives host sets, so its pools do too. */
 export class Host<Pools = unknown> {
-  /** Index of its first HostWord word; identifies the host. */
+  /** Index of its first HostWord word, which identifies the host, or NO_BLOCK. */
   readonly block: number;
   hostname: string;
   locality: Locality;

@@ -46,6 +46,10 @@ export class FakeChecks implements CheckThread {
     };
   }
 
+  ask(): never {
+    throw new Error('no cluster of these tests is a Redis cluster');
+  }
+
   schedule(begin: () => void): void {
     if (this.isHeld) this.due.push(begin);
     else begin();

@@ -1,5 +1,5 @@
 // Clusters that determine the host of each request themselves: ORIGINAL_DST, dynamic forward proxies and aggregates. They need the policy
-// CLUSTER_PROVIDED, which no other cluster can have.
+// CLUSTER_PROVIDED, which otherwise only Redis clusters can have.
 
 import type { ExtensionCatalog } from '../../catalog/extension.js';
 import { discoveryType, forwardProxyConfig } from '../../fields/discovery.js';
@@ -19,6 +19,7 @@ export function checkProvidedHosts(cluster: Cluster, path: Path, catalog: Extens
   const { lb_policy: policy = 'ROUND_ROBIN', load_balancing_policy: list } = cluster;
   const at = [...path, list === undefined ? 'lb_policy' : 'load_balancing_policy'];
   const type = discoveryType(cluster);
+  if (type === 'REDIS') return checkRedisCluster(cluster, path, problems);
   if (type !== 'ORIGINAL_DST' && type !== 'DYNAMIC_FORWARD_PROXY' && type !== 'AGGREGATE') {
     const what = `a cluster of type ${type} does not determine the host of a request: use another policy`;
     if (isProvided) problems.error(at, what);
@@ -33,6 +34,12 @@ export function checkProvidedHosts(cluster: Cluster, path: Path, catalog: Extens
   }
   if (type === 'ORIGINAL_DST') checkDestinations(cluster, path, problems);
   else if (type === 'DYNAMIC_FORWARD_PROXY') checkForwardProxy(cluster, path, problems);
+}
+
+function checkRedisCluster(cluster: Cluster, path: Path, problems: Problems): void {
+  const endpoints = (cluster.load_assignment?.endpoints ?? []).flatMap((group) => group?.lb_endpoints ?? []);
+  if (endpoints.length > 0 || problems.has([...path, 'load_assignment'])) return;
+  problems.error(path, 'a Redis cluster needs a load_assignment with one of its nodes, or a name of them');
 }
 
 function checkForwardProxy(cluster: Cluster, path: Path, problems: Problems): void {

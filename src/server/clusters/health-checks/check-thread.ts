@@ -7,6 +7,7 @@ import type { ClusterSpec } from '../../../upstream/cluster-config.js';
 import type { Checker, OnChecked } from '../../../upstream/health-checks/checker.js';
 import type { HealthCheckSpec } from '../../../upstream/health-checks/health-check-spec.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
+import type { RedisResult } from '../redis/redis-client.js';
 
 /** The parameters of a host's checker. */
 export interface CheckerRequest {
@@ -18,11 +19,24 @@ export interface CheckerRequest {
   readonly onChecked: OnChecked;
 }
 
+/** A command for a Redis server. */
+export interface RedisQuestion {
+  readonly cluster: ClusterSpec;
+  readonly endpoint: ResolvedEndpoint;
+  readonly words: readonly string[];
+  /** Time for the reply, after the time to connect. */
+  readonly timeoutMs: number;
+  /** Called once, unless the question is closed. */
+  readonly onResult: (result: RedisResult) => void;
+}
+
 export interface CheckThread {
   readonly timers: Timers;
   readonly random: Random;
   readonly runtime: Runtime;
   checker(request: CheckerRequest): Checker;
+  /** Connects, asks, and disconnects. The caller may close() the question. */
+  ask(question: RedisQuestion): { close(): void };
   /** Calls `begin` in a later turn; of checks due at the same time, each turn starts only some. */
   schedule(begin: () => void): void;
 }

@@ -1,6 +1,8 @@
 // Runs health checks on the primary, with a transport for them and a limited number of starts in each turn.
 
 import type { Random } from '../../../common/random.js';
+import { credentialsOf } from '../../../extensions/filters/network/redis-proxy/cluster-options.js';
+import { textCommand } from '../../../extensions/filters/network/redis-proxy/resp/write.js';
 import { GrpcChecker } from '../../../grpc/health-checker.js';
 import type { Timers } from '../../../io/time/timing-wheel.js';
 import type { Runtime } from '../../../runtime/runtime.js';
@@ -12,7 +14,17 @@ import { checkTarget, type UncountedStats } from '../../../upstream/health-check
 import type { Checker } from '../../../upstream/health-checks/checker.js';
 import { HttpChecker } from '../../../upstream/health-checks/http-checker.js';
 import { TcpChecker } from '../../../upstream/health-checks/tcp-checker.js';
-import type { CheckerRequest, CheckThread } from './check-thread.js';
+import { RedisChecker } from '../redis/redis-checker.js';
+import { RedisClient } from '../redis/redis-client.js';
+import type { CheckerRequest, CheckThread, RedisQuestion } from './check-thread.js';
+
+/** A connection for a question. */
+const PLAIN = {
+  alpn: new Uint8Array(0),
+  transport: undefined,
+  reusesConnection: true,
+  check: { kind: 'tcp', send: undefined, receive: [] },
+} as const;
 
 /** Checks started in one turn: one or two milliseconds of work. The thread serves other events. */
 const CHECKS_PER_TURN = 32;
@@ -53,6 +65,10 @@ export class PrimaryCheckThread implements CheckThread {
     if (check.kind === 'tcp') {
       return new TcpChecker(caller, target, { spec: check, timeoutMs, reusesConnection }, onChecked);
     }
+    if (check.kind === 'redis') {
+      const credentials = credentialsOf({ spec: cluster });
+      return new RedisChecker(caller, target, { spec: check, credentials, timeoutMs, reusesConnection }, onChecked);
+    }
     const hostname = endpoint.check?.hostname ?? '';
     if (check.kind === 'grpc') {
       return new GrpcChecker(caller, target, { spec: check, timeoutMs, hostname }, onChecked);
@@ -64,6 +80,18 @@ export class PrimaryCheckThread implements CheckThread {
       { spec: check, timeoutMs, hostname, verifiesService, onVerified },
       onChecked,
     );
+  }
+
+  ask({ cluster, endpoint, onResult, timeoutMs, words }: RedisQuestion): { close(): void } {
+    const caller = this.#context.calls();
+    const { connectTimeoutMs } = cluster;
+    const target = checkTarget(caller, cluster, { ...PLAIN, timeoutMs: connectTimeoutMs }, endpoint, this.#stats());
+    const client = new RedisClient(caller, target, credentialsOf({ spec: cluster }));
+    client.request(textCommand(...words), connectTimeoutMs + timeoutMs, (result) => {
+      onResult(result);
+      client.close();
+    });
+    return client;
   }
 
   schedule(begin: () => void): void {

@@ -3,10 +3,13 @@
 import type { Random } from '../../../common/random.js';
 import type { Timers } from '../../../io/time/timing-wheel.js';
 import type { AssignmentPolicy } from '../../../upstream/assignment-policy.js';
+import type { ClusterSpec } from '../../../upstream/cluster-config.js';
 import type { DnsResolver } from '../../../upstream/dns/resolver.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
+import type { Shards } from '../../../upstream/hosts/shards.js';
 import type { DynamicState } from '../../../xds/dynamic-state.js';
 import type { HeldDnsCache } from '../dns-caches.js';
+import type { CheckThread } from '../health-checks/check-thread.js';
 import type { EndpointSubscriptions } from './endpoint-subscription.js';
 
 export interface HostDiscovery {
@@ -17,8 +20,18 @@ export interface HostDiscovery {
   stop(): void;
   /** Called when a thread has a request for a host that the cluster does not have. Absent: requests name no hosts. */
   request?(key: string): void;
+  /** Called with events after which there may be other hosts. Absent: they cause nothing. */
+  note?(events: HostEvents): void;
   /** State of the assignment, for endpoints from EDS. */
   readonly assignment?: DynamicState | undefined;
+}
+
+/** Events since the last call. */
+export interface HostEvents {
+  readonly redirections: number;
+  readonly failures: number;
+  /** Hosts that have become unhealthy or degraded. */
+  readonly degradedHosts: number;
 }
 
 /** The hosts found by discovery. */
@@ -27,6 +40,8 @@ export interface FoundHosts {
   readonly endpoints: readonly ResolvedEndpoint[];
   /** Of their assignment. */
   readonly policy: AssignmentPolicy;
+  /** Of a Redis cluster with slots, by keys of the endpoints. */
+  readonly shards?: Shards<string> | undefined;
 }
 
 /** The receiver of what a discovery finds. */
@@ -46,6 +61,9 @@ export interface DiscoveryListener {
 export const PAUSE_MS_PER_HOST = 0.05;
 
 export interface DiscoveryContext {
+  readonly cluster: ClusterSpec;
+  /** The thread with which nodes of Redis clusters are asked. */
+  readonly checks: Pick<CheckThread, 'ask'>;
   readonly resolver: DnsResolver;
   /** Monotonic milliseconds. */
   readonly now: () => number;

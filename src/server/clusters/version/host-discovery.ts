@@ -21,6 +21,7 @@ import type { DiscoveryContext, DiscoveryListener, FoundHosts, HostDiscovery } f
 import { DnsCacheDiscovery } from './dns-cache-discovery.js';
 import type { EndpointSubscription, EndpointSubscriptions, EndpointUser } from './endpoint-subscription.js';
 import { OriginalDstDiscovery } from './original-dst-discovery.js';
+import { RedisDiscovery } from './redis-discovery.js';
 
 export function hostDiscovery(
   spec: DiscoverySpec,
@@ -33,6 +34,7 @@ export function hostDiscovery(
   if (spec.type === 'ORIGINAL_DST') return new OriginalDstDiscovery(spec, resources, listener, context);
   if (context.dnsCache !== undefined)
     return new DnsCacheDiscovery(spec, context.dnsCache, resources, listener, context);
+  if (spec.type === 'REDIS') return new RedisDiscovery(spec, resources, listener, context);
   // An aggregate has no hosts of its own.
   return spec.type === 'STATIC' || spec.type === 'AGGREGATE'
     ? staticDiscovery(spec, listener)

@@ -1,6 +1,7 @@
 // The hosts of one version of a cluster, from discovery and as kept by health checks, and what is observed of their health. Until
 // the version is in use its hosts are only checked. Then the directory holds them, and workers are notified of changes.
 
+import { isDeepStrictEqual } from 'node:util';
 import { messageOf } from '../../../common/errors/errors.js';
 import { shownName } from '../../../common/text/shown.js';
 import type { Cluster } from '../../../config/generated/api.js';
@@ -13,10 +14,11 @@ import type { ClusterSpec } from '../../../upstream/cluster-config.js';
 import type { ClusterSnapshot } from '../../../upstream/cluster-snapshot.js';
 import type { DiscoverySpec } from '../../../upstream/discovery-config.js';
 import { healthCheckSpec } from '../../../upstream/health-checks/health-check-spec.js';
-import { HealthFlag } from '../../../upstream/hosts/health-flags.js';
+import { DEGRADED_FLAGS, HealthFlag, UNHEALTHY_FLAGS } from '../../../upstream/hosts/health-flags.js';
 import type { ResolvedEndpoint } from '../../../upstream/hosts/host.js';
-import type { HostChanges } from '../../../upstream/hosts/host-directory.js';
+import type { HostChanges, KnownHost } from '../../../upstream/hosts/host-directory.js';
 import { ObservedHealth } from '../../../upstream/hosts/observed-health.js';
+import type { Shards } from '../../../upstream/hosts/shards.js';
 import type { EventFiles } from '../event-files.js';
 import type { CheckThread } from '../health-checks/check-thread.js';
 import { ClusterHealthChecks } from '../health-checks/cluster-health-checks.js';
@@ -41,6 +43,8 @@ export interface MembershipContext extends OutlierDetectionContext {
 export interface MembershipEvents {
   /** Called when workers must be notified of the hosts. */
   changed(): void;
+  /** Called when a host was observed to be unhealthy or degraded. */
+  hostDegraded(): void;
   /** Called when its first hosts are known, and checked if health checks are configured, or when there are none. */
   initialized(): void;
 }
@@ -132,13 +136,14 @@ export class Membership implements DiscoveryListener {
     this.#merge.stop();
   }
 
-  get snapshot(): Pick<ClusterSnapshot, 'hosts' | 'policy' | 'membershipVersion'> {
-    const { policy } = this.#found;
+  get snapshot(): Pick<ClusterSnapshot, 'hosts' | 'policy' | 'shards' | 'membershipVersion'> {
+    const { policy, shards } = this.#found;
     const { directory } = this.#resources;
     const hosts = this.#needsHealthTimes
       ? { ...directory.data, healthySinceMs: directory.healthTimes() }
       : directory.data;
-    return { hosts, policy, membershipVersion: this.#version };
+    const indexed = shards && indexShards(shards, directory.hosts);
+    return { hosts, policy, shards: indexed, membershipVersion: this.#version };
   }
 
   /**
@@ -147,6 +152,7 @@ export class Membership implements DiscoveryListener {
    */
   observe(key: string, mask: number, flags: number): void {
     if (!this.#observed.set(key, mask, flags)) return;
+    if ((flags & (UNHEALTHY_FLAGS | DEGRADED_FLAGS)) !== 0) this.#events.hostDegraded();
     this.#observation ??= setImmediate(() => {
       if (this.#applyObserved() && this.isInitialized) this.#merge.note(true);
     });
@@ -162,11 +168,12 @@ export class Membership implements DiscoveryListener {
 
   onHosts(hosts: FoundHosts): boolean {
     const isFirst = this.#endpoints === undefined;
-    const before = this.#found.policy;
+    const before = this.#found;
     this.#found = this.#limited(hosts);
-    const isPolicyChanged = !isSamePolicy(before, this.#found.policy);
-    const hasChanged = this.#applyFound(isPolicyChanged);
-    return this.#isActive ? hasChanged : isFirst || isPolicyChanged;
+    const isOther =
+      !isSamePolicy(before.policy, this.#found.policy) || !isDeepStrictEqual(before.shards, this.#found.shards);
+    const hasChanged = this.#applyFound(isOther);
+    return this.#isActive ? hasChanged : isFirst || isOther;
   }
 
   onUnusable({ length }: readonly ResolvedEndpoint[], error: unknown): void {
@@ -183,19 +190,22 @@ export class Membership implements DiscoveryListener {
   // ── Inside ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** As in Envoy, the limit applies as it is when the hosts arrive. */
-  #limited({ endpoints, policy }: FoundHosts): FoundHosts {
-    return { endpoints, policy: limitDrop(policy, this.#dropLimit.value) };
+  #limited({ endpoints, policy, shards }: FoundHosts): FoundHosts {
+    return { endpoints, shards, policy: limitDrop(policy, this.#dropLimit.value) };
   }
 
   /** Applies the hosts of discovery, and those kept by checks. Returns whether workers must be notified. */
-  #applyFound(isPolicyChanged: boolean): boolean {
-    const { endpoints } = this.#found;
+  /** @param isOther the policy or the shards have changed */
+  #applyFound(isOther: boolean): boolean {
+    const { endpoints, shards } = this.#found;
+    const hasShards = shards !== undefined;
     this.#endpoints = this.#checks === undefined ? endpoints : this.#checks.setHosts(endpoints);
     if (!this.#isActive) return false;
     const { added, removed, hasChanged } = this.#setHosts();
-    const needsUpdate = hasChanged || isPolicyChanged;
+    const needsUpdate = hasChanged || isOther;
     // Before it is initialized, the whole cluster is published later.
-    if (needsUpdate && this.isInitialized) this.#merge.note(added + removed === 0 && !this.#hasLogicalHost);
+    if (needsUpdate && this.isInitialized)
+      this.#merge.note(added + removed === 0 && !this.#hasLogicalHost && !hasShards);
     return needsUpdate;
   }
 
@@ -232,4 +242,12 @@ export class Membership implements DiscoveryListener {
     this.#resources.countHosts(this.#countsWeights);
     return changes;
   }
+}
+
+/** Names hosts by their indexes. Those for which there was no memory are left out, and a shard without its primary is empty. */
+function indexShards({ hosts, ranges }: Shards<string>, known: readonly KnownHost[]): Shards<number> {
+  const indexes = new Map(known.map(({ key }, index) => [key, index]));
+  const indexesOf = (keys: readonly string[]) =>
+    indexes.has(keys[0]!) ? keys.flatMap((key) => indexes.get(key) ?? []) : [];
+  return { ranges, hosts: hosts.map(indexesOf) };
 }

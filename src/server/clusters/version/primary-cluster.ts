@@ -12,6 +12,7 @@ import type { OverloadDrop } from '../../../upstream/assignment-policy.js';
 import { type ClusterSpec, clusterSpec } from '../../../upstream/cluster-config.js';
 import type { ClusterSnapshot } from '../../../upstream/cluster-snapshot.js';
 import { discoverySpec } from '../../../upstream/discovery-config.js';
+import type { EventReport } from '../../../upstream/event-report.js';
 import type { KnownHost } from '../../../upstream/hosts/host-directory.js';
 import type { Locality } from '../../../upstream/hosts/locality.js';
 import type { LoadBalancingPolicies } from '../../../upstream/load-balancer/policy.js';
@@ -29,7 +30,10 @@ import { type FiltersContext, prepareFilters } from './version-filters.js';
 import type { VersionResources } from './version-resources.js';
 import { clusterTransports } from './version-tls.js';
 
-export interface PrimaryClusterContext extends Omit<DiscoveryContext, 'refuseHost'>, MembershipContext, FiltersContext {
+export interface PrimaryClusterContext
+  extends Omit<DiscoveryContext, 'cluster' | 'checks' | 'refuseHost'>,
+    MembershipContext,
+    FiltersContext {
   readonly dnsCaches: DnsCaches;
   /** Called when a cluster does not get a requested host. */
   refuseHost(refusal: HostRefusal): void;
@@ -119,6 +123,7 @@ export class PrimaryCluster {
         this.#subsetCounts?.update(this.membership.snapshot.hosts);
         context.changed(this);
       },
+      hostDegraded: () => this.discovery.note?.({ failures: 0, redirections: 0, degradedHosts: 1 }),
       initialized: () => {
         resources.shared.stats.set(ClusterStats.at.warming_state, 0);
         this.#subsetCounts?.update(this.membership.snapshot.hosts);
@@ -127,6 +132,7 @@ export class PrimaryCluster {
     });
     this.discovery = hostDiscovery(discovery, resources.shared, this.membership, {
       ...context,
+      cluster: this.spec,
       dnsCache: this.#dnsCache,
       refuseHost: (key, details) => context.refuseHost({ cluster: this.spec.name, specVersion, key, details }),
     });
@@ -199,6 +205,11 @@ export class PrimaryCluster {
   /** Ignores reports of threads that still use another version of the cluster, with other limits. */
   reportOutlier({ block, kind, specVersion }: OutlierReport): void {
     if (specVersion === this.#specVersion) this.membership.outliers?.reported(block, kind);
+  }
+
+  /** Ignores reports of threads that still use another version. */
+  reportEvents({ failures, redirections, specVersion }: EventReport): void {
+    if (specVersion === this.#specVersion) this.discovery.note?.({ failures, redirections, degradedHosts: 0 });
   }
 
   /** Ignores requests of threads that still use another version: they have been answered. */

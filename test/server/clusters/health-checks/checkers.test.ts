@@ -52,7 +52,13 @@ const primary = {
   words: new SharedWordsOwner(8192),
   internalError: (_what: string, error: unknown) => faults.push(error),
 } as unknown as Primary;
-const clusters = { byName: new Map(), reportFailedCheck: () => {}, reportOutlier: () => {}, requestHost: () => {} };
+const clusters = {
+  byName: new Map(),
+  reportEvents: () => {},
+  reportFailedCheck: () => {},
+  reportOutlier: () => {},
+  requestHost: () => {},
+};
 const calls = new PrimaryCalls(primary, clusters, {
   ...{ runtime, place: serverPlace({}), reserve: 0, ip: '192.0.2.1' },
   targets: {} as CallTargets,

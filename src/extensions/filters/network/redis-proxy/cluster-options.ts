@@ -39,7 +39,7 @@ export interface Credentials {
 }
 
 /** Returns undefined if hosts of the cluster get no credentials. */
-export function credentialsOf({ spec }: Cluster): Credentials | undefined {
+export function credentialsOf({ spec }: Pick<Cluster, 'spec'>): Credentials | undefined {
   const options = unpack(spec.extensionOptions?.[NAME], OPTIONS);
   if (options?.auth_password === undefined) return undefined;
   const { auth_username: username } = options;

@@ -5,9 +5,10 @@ import {
   byValue,
   type DownstreamConnection,
   durationMs,
-  everyValue,
+  HostStats,
   type ImplementedTable,
   obeyed,
+  ReadFrom,
   type Report,
   readDataSource,
   refused,
@@ -30,7 +31,9 @@ import { HostClients } from './upstream/host-clients.js';
 const PACKAGE = 'envoy.extensions.filters.network.redis_proxy.v3';
 const MESSAGE = `${PACKAGE}.RedisProxy`;
 const FLUSH_MS = 3;
-const KNOWN_HOSTS = 'redirections are followed to hosts of the cluster only: leave it out';
+const ADDRESSES =
+  'redirections are followed to addresses, not to names: set cluster-preferred-endpoint-type of the nodes to ip';
+const MAX_UNKNOWN_HOSTS = 100;
 
 const IMPLEMENTED: ImplementedTable = {
   [MESSAGE]: {
@@ -57,11 +60,18 @@ const IMPLEMENTED: ImplementedTable = {
       'buffer_flush_timeout',
       'enable_command_stats',
     ),
-    read_policy: everyValue(
-      'without envoy.clusters.redis, every other value than MASTER only begins connections with READONLY',
-    ),
-    dns_cache_config: refused(KNOWN_HOSTS),
-    max_upstream_unknown_connections: refused(KNOWN_HOSTS),
+    read_policy: byValue({
+      MASTER: true,
+      PREFER_MASTER: true,
+      REPLICA: true,
+      PREFER_REPLICA: true,
+      ANY: true,
+      // The zones of Redis hosts are not known.
+      LOCAL_ZONE_AFFINITY: false,
+      LOCAL_ZONE_AFFINITY_REPLICAS_AND_PRIMARY: false,
+    }),
+    dns_cache_config: refused(ADDRESSES),
+    max_upstream_unknown_connections: true,
     connection_rate_limit: refused('there is one connection to each host and worker: leave it out'),
   },
   [`${MESSAGE}.PrefixRoutes`]: obeyed('routes', 'case_insensitive', 'catch_all_route'),
@@ -96,6 +106,7 @@ export const redisProxy: TerminalNetworkFilterExtension<RedisProxy> = {
   scopes: (config) => [
     { prefix: prefixOf(config), layout: RedisStats },
     { prefix: `${prefixOf(config)}splitter.`, layout: SplitterStats },
+    { prefix: unknownPrefix(config), layout: HostStats },
     ...countedCommands(config).map((name) => ({ prefix: commandPrefix(config, name), layout: commandLayout(config) })),
   ],
   createOnWorker: (config, _chain, context) => new RedisProxyFilter(config, context),
@@ -108,9 +119,13 @@ class RedisProxyFilter implements TerminalNetworkFilter {
     const { settings = {} } = config;
     const routes = new Routes(config.prefix_routes ?? {}, context);
     const { clock, clusters, memory, random, wheel } = context;
-    const hosts = new HostClients(wheel, hostSettings(config), settings.enable_hashtagging ?? false, (name) => {
-      return clusters.find(name)?.current;
-    });
+    const hosts = new HostClients(
+      wheel,
+      hostSettings(config),
+      settings.enable_hashtagging ?? false,
+      context.scope(unknownPrefix(config), HostStats),
+      (name) => clusters.find(name)?.current,
+    );
     const faults = config.faults ?? [];
     this.#context = {
       memory,
@@ -139,14 +154,23 @@ class RedisProxyFilter implements TerminalNetworkFilter {
   }
 }
 
+const READ_FROM: Readonly<Record<string, ReadFrom>> = {
+  MASTER: ReadFrom.Primary,
+  PREFER_MASTER: ReadFrom.PreferPrimary,
+  REPLICA: ReadFrom.Replica,
+  PREFER_REPLICA: ReadFrom.PreferReplica,
+  ANY: ReadFrom.Any,
+};
+
 function hostSettings({ protocol_version: protocol, settings = {} }: RedisProxy): HostClientSettings {
   return {
     usesResp3: protocol === 'RESP3',
     timeoutMs: durationMs(settings.op_timeout, 0),
     flushBytes: settings.max_buffer_size_before_flush ?? 0,
     flushMs: durationMs(settings.buffer_flush_timeout, FLUSH_MS),
-    readsFromReplicas: (settings.read_policy ?? 'MASTER') !== 'MASTER',
+    readFrom: READ_FROM[settings.read_policy ?? 'MASTER'] ?? ReadFrom.Primary,
     countsCommands: settings.enable_command_stats ?? false,
+    maxUnknownHosts: settings.max_upstream_unknown_connections ?? MAX_UNKNOWN_HOSTS,
   };
 }
 
@@ -163,6 +187,10 @@ function statsOf(config: RedisProxy, context: WorkerContext): ProxyStats {
 
 function prefixOf(config: RedisProxy): string {
   return `redis.${config.stat_prefix}.`;
+}
+
+function unknownPrefix(config: RedisProxy): string {
+  return `${prefixOf(config)}unknown_hosts.`;
 }
 
 function commandPrefix(config: RedisProxy, name: string): string {

@@ -61,12 +61,17 @@ function sendToAll(exchange: Exchange, words: readonly Buffer[], merge: Merge): 
   if (cluster === undefined || cluster.hostCount === 0) return exchange.settle(NO_HOST);
   const command = commandBytes(words);
   const name = words[0]!.toString('latin1').toLowerCase();
-  const hosts = Array.from({ length: cluster.hostCount }, (_, index) => cluster.hostWith(index));
+  const hosts = clients.ofAllKeys(cluster, READS.includes(name));
+  if (hosts.length === 0) return exchange.settle(NO_HOST);
   new GatheredReplies(exchange, hosts.length, merge, (index, receiver) => {
-    sendToHost(exchange, cluster, hosts[index]!, command, name, receiver);
+    const host = hosts[index];
+    if (host === undefined) receiver.replied(NO_HOST);
+    else sendToHost(exchange, cluster, host, command, name, receiver);
   }).start();
 }
 
+/** Replicas may answer them too. Others are about the servers themselves, or change something. */
+const READS: readonly string[] = ['keys', 'scan'];
 const SAME: readonly string[] = ['flushall', 'flushdb', 'script', 'select'];
 const SUBCOMMANDS: Readonly<Record<string, Merge>> = {
   'config get': joined,

@@ -32,13 +32,14 @@ export function sendByKey(
   const reads = isRead(name);
   if (route.mirrors.length > 0) mirror(exchange, route, command, sent[keyIndex]!, reads);
   const cluster = ((reads ? route.readCluster : undefined) ?? route.cluster).current;
-  sendTo(exchange, cluster, sent[keyIndex], command, name, receiver);
+  sendTo(exchange, cluster, sent[keyIndex], command, name, receiver, reads);
 }
 
 /** Sends a command to any host of the cluster of all keys. */
 export function sendToAny(exchange: Exchange, words: readonly Buffer[]): void {
   const cluster = exchange.proxy.routes.find(Buffer.alloc(0))?.cluster.current;
-  sendTo(exchange, cluster, undefined, commandBytes(words), words[0]!.toString('latin1').toLowerCase(), exchange);
+  const name = words[0]!.toString('latin1').toLowerCase();
+  sendTo(exchange, cluster, undefined, commandBytes(words), name, exchange, name === 'randomkey');
 }
 
 function sendTo(
@@ -48,10 +49,11 @@ function sendTo(
   command: Buffer,
   name: string,
   receiver: ReplyReceiver,
+  reads: boolean,
 ): void {
   const { hosts } = exchange.proxy;
   const cluster = hosts.clusterOf(routed, key);
-  const host = cluster && hosts.pick(cluster, key);
+  const host = cluster && hosts.pick(cluster, key, reads);
   if (cluster === undefined || host === undefined) return receiver.replied(NO_HOST);
   sendToHost(exchange, cluster, host, command, name, receiver);
 }
@@ -81,7 +83,7 @@ function mirror(exchange: Exchange, route: Route, command: Buffer, key: Buffer, 
   for (const policy of route.mirrors) {
     const cluster = hosts.clusterOf(policy.cluster.current, key);
     if (cluster === undefined || !isMirrored(policy, reads, random)) continue;
-    const host = hosts.pick(cluster, key);
+    const host = hosts.pick(cluster, key, reads);
     const client = host && hosts.of(cluster, host);
     // Nobody waits for a slow mirror.
     if (client !== undefined && !client.isBlocked) client.send(command, IGNORED);
@@ -116,26 +118,31 @@ class SingleCommand implements ReplyReceiver {
     if (this.#exchange.isAbandoned) return;
     if (!this.#exchange.proxy.followsRedirections || !isErrorReply(reply)) return this.#receiver.replied(reply);
     const text = Buffer.from(reply.subarray(1, MAX_REDIRECTION_BYTES)).toString('latin1').trimEnd();
-    if (text.startsWith('CLUSTERDOWN ')) return this.#receiver.replied(UPSTREAM_FAILURE);
+    if (text.startsWith('CLUSTERDOWN ')) {
+      this.#cluster.events?.failed();
+      return this.#receiver.replied(UPSTREAM_FAILURE);
+    }
     const redirection = /^(MOVED|ASK) \d{1,5} (\S+)$/.exec(text);
     if (redirection === null || !this.#follow(redirection[1] === 'ASK', redirection[2]!)) this.#receiver.replied(reply);
   }
 
   failed(): void {
+    this.#cluster.events?.failed();
     if (!this.#exchange.isAbandoned) this.#receiver.failed();
   }
 
-  /** Returns false if the command cannot go to that host: only hosts of the cluster are followed. */
+  /** Returns false if the command cannot go to that host. */
   #follow(asks: boolean, address: string): boolean {
     const { hosts } = this.#exchange.proxy;
     const { stats } = this.#cluster;
-    const host = this.#redirections++ < MAX_REDIRECTIONS ? this.#cluster.hostAt(address) : undefined;
+    const host = this.#redirections++ < MAX_REDIRECTIONS ? hosts.at(this.#cluster, address) : undefined;
     const client = host && hosts.of(this.#cluster, host);
     if (client === undefined) {
       stats.increment(ClusterStats.at.upstream_internal_redirect_failed_total);
       return false;
     }
     stats.increment(ClusterStats.at.upstream_internal_redirect_succeeded_total);
+    this.#cluster.events?.redirected();
     const isSent = !asks || client.send(ASKING, IGNORED);
     if (!isSent || !client.send(this.#command, this, hosts.counts(this.#cluster, this.#name)))
       this.#receiver.replied(UPSTREAM_FAILURE);

@@ -108,7 +108,7 @@ export class Transaction {
   #connect(key: Buffer | undefined): HostClient | undefined {
     const { hosts, routes } = this.#proxy;
     const cluster = hosts.clusterOf(routes.find(key ?? Buffer.alloc(0))?.cluster.current, key);
-    const host = cluster && hosts.pick(cluster, key);
+    const host = cluster && hosts.pick(cluster, key, false);
     return cluster && host && hosts.dedicated(cluster, host);
   }
 }

@@ -10,6 +10,7 @@ import {
   onOneLine,
   PipelinedSocket,
   type PipelinedSocketEvents,
+  ReadFrom,
   Timer,
 } from '../../../../sdk.js';
 import type { Credentials } from '../cluster-options.js';
@@ -36,11 +37,13 @@ export interface HostClientSettings {
   /** Commands are sent when this many bytes are waiting, or when the first one has waited for flushMs; 0: at once. */
   readonly flushBytes: number;
   readonly flushMs: number;
-  /** Connections begin with READONLY, so that replicas of a Redis cluster answer reads. */
-  readonly readsFromReplicas: boolean;
+  /** Unless it is the primary, connections begin with READONLY, so that replicas of a Redis cluster answer reads. */
+  readonly readFrom: ReadFrom;
   /** Connections begin with HELLO 3, and end if the host does not accept it. */
   readonly usesResp3: boolean;
   readonly countsCommands: boolean;
+  /** Of each cluster, hosts that are not its own but that redirections lead to. */
+  readonly maxUnknownHosts: number;
 }
 
 /** A client that sends no more commands until the host accepts bytes. */
@@ -117,7 +120,7 @@ export class HostClient implements PipelinedSocketEvents {
       const { password, username } = credentials;
       this.#queue(username === '' ? textCommand('auth', password) : textCommand('auth', username, password), DISCARDED);
     }
-    if (settings.readsFromReplicas) this.#queue(READONLY, DISCARDED);
+    if (settings.readFrom !== ReadFrom.Primary) this.#queue(READONLY, DISCARDED);
   }
 
   get isClosed(): boolean {
