@@ -686,7 +686,7 @@ t.test('large values, and more commands than are read at once, pass in order', a
   const { baton, talk } = await start(
     t,
     { command: undefined },
-    { main: redis('r', { prefix_routes: everything('one') }) },
+    { main: redis('r', { settings: { op_timeout: '30s' }, prefix_routes: everything('one') }) },
     [staticCluster('one', host.port)],
   );
   const large = 'x'.repeat(3_000_000);
