@@ -148,7 +148,7 @@ export {
 } from '../upstream/missing-clusters.js';
 export { type ForwardProxy, forwardProxyOf } from '../upstream/requested-hosts/forward-proxy.js';
 export type { HostWaiter as NamedHostWaiter } from '../upstream/requested-hosts/requested-hosts.js';
-export { headerKey } from './header-key.js';
+export { headerKey, settableKey } from './header-key.js';
 
 // ── Access loggers ───────────────────────────────────────────────────────────────────────────────────────────────────
 //

@@ -232,6 +232,12 @@ const CONNECTION_FIELDS = new Set([
   'upgrade',
 ]);
 
+/** Returns whether nothing but the codec and the route may set a field of requests. */
+export function isControlledField(name: string): boolean {
+  const lower = name.toLowerCase();
+  return lower === 'host' || CONNECTION_FIELDS.has(lower);
+}
+
 function removal(name: string, where: string): Removal {
   checkRemovable(name, where);
   return new Removal(headerKey(name));

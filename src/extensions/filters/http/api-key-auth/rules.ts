@@ -1,7 +1,7 @@
 // The compiled configuration of the API key filter or of a route.
 
 import type { ApiKeyAuthPerRoute, Credential, Forwarding, KeySource } from '../../../../config/generated/api.js';
-import { BatonError, buildEach, byteText, type HeaderKey, headerKey, messageOf } from '../../../sdk.js';
+import { BatonError, buildEach, byteText, type HeaderKey, headerKey, messageOf, settableKey } from '../../../sdk.js';
 import { CookieSource, HeaderSource, QuerySource, type Source } from './sources.js';
 
 /** What is undefined is left to the filter. */
@@ -55,12 +55,15 @@ function sourceOf({ cookie = '', header = '', query = '' }: KeySource, where: st
 }
 
 function forwardingOf({ header = '', hide_credentials: hides }: Forwarding, where: string): ForwardingRules {
-  return { header: header === '' ? undefined : keyOf(header, `${where}.header`), hidesKeys: hides ?? false };
+  return {
+    header: header === '' ? undefined : keyOf(header, `${where}.header`, settableKey),
+    hidesKeys: hides ?? false,
+  };
 }
 
-function keyOf(name: string, where: string): HeaderKey {
+function keyOf(name: string, where: string, key = headerKey): HeaderKey {
   try {
-    return headerKey(name.toLowerCase());
+    return key(name.toLowerCase());
   } catch (error) {
     throw new BatonError('CONFIG_INVALID', messageOf(error), { where, cause: error });
   }

@@ -1,7 +1,7 @@
 // envoy.filters.http.bandwidth_limit: limits the rate at which bodies pass, with a token bucket that all workers share.
 
 import type { BandwidthLimit } from '../../../../config/generated/api.js';
-import { byValue, type HttpFilterExtension } from '../../../sdk.js';
+import { byValue, type HttpFilterExtension, headerKey, reportMistakes } from '../../../sdk.js';
 import { BandwidthLimitFilter } from './bandwidth-limit-filter.js';
 import { BandwidthRules } from './rules.js';
 
@@ -26,6 +26,8 @@ export const bandwidthLimit: HttpFilterExtension<BandwidthLimit> = {
   validate(config, report, isOfRoute) {
     const { enable_mode: mode = 'DISABLED', limit_kbps: limit } = config as BandwidthLimit;
     if (limit === undefined && (isOfRoute || mode !== 'DISABLED')) report('', 'limit_kbps must be set');
+    const { response_trailer_prefix: prefix } = config as BandwidthLimit;
+    if (prefix) reportMistakes(report, 'response_trailer_prefix', () => headerKey(prefix));
   },
   createOnWorker(config, context, chain) {
     const own = new BandwidthRules(config, context.runtime, chain.place);

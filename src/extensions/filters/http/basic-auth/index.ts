@@ -1,7 +1,15 @@
 // envoy.filters.http.basic_auth: accepts requests with the name and password of a known user (RFC 7617).
 
 import type { Any, BasicAuth, BasicAuthPerRoute } from '../../../../config/generated/api.js';
-import { type HttpFilterExtension, headerKey, obeyed, readDataSource, reportMistakes, unpack } from '../../../sdk.js';
+import {
+  type HttpFilterExtension,
+  headerKey,
+  obeyed,
+  readDataSource,
+  reportMistakes,
+  settableKey,
+  unpack,
+} from '../../../sdk.js';
 import { BasicAuthFilter, type BasicAuthRules, BasicAuthStats, type UsersOfPlace } from './basic-auth-filter.js';
 import { Users } from './users.js';
 
@@ -29,7 +37,7 @@ export const basicAuth: HttpFilterExtension<BasicAuth> = {
     reportMistakes(report, '', () => usersOf(filter ?? (config as BasicAuthPerRoute), ''));
     for (const field of ['authentication_header', 'forward_username_header'] as const) {
       const name = filter?.[field];
-      if (name) reportMistakes(report, field, () => headerKey(name));
+      if (name) reportMistakes(report, field, () => settableKey(name));
     }
   },
   scopes: (_config, { statPrefix }) => [{ prefix: `${statPrefix}basic_auth.`, layout: BasicAuthStats }],

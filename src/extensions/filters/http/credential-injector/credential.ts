@@ -1,7 +1,7 @@
 // What the filter injects.
 
 import type { Generic } from '../../../../config/generated/api.js';
-import { byteText, type GenericSecret, type HeaderKey, headerKey } from '../../../sdk.js';
+import { byteText, type GenericSecret, type HeaderKey, settableKey } from '../../../sdk.js';
 import { FIELD_VALUE } from '../../common/field-value.js';
 
 export interface Credential {
@@ -39,5 +39,5 @@ export class SecretCredential implements Credential {
 
 /** Throws a BatonError for a name that no field can have. */
 export function genericKey(header: string | undefined): HeaderKey {
-  return headerKey(header || 'authorization');
+  return settableKey(header || 'authorization');
 }

@@ -8,6 +8,7 @@ import {
   MetadataRule,
   type Report,
   reportMistakes,
+  settableKey,
 } from '../../../sdk.js';
 import { MutationRules } from '../../common/mutation-rules.js';
 import { compileNameRules } from './name-rules.js';
@@ -70,7 +71,8 @@ function checkService(service: ExtAuthzHttpService, where: string, report: Repor
   request?.headers_to_add?.forEach(({ key = '', value = '' }, index) => {
     const at = `${where}.authorization_request.headers_to_add[${index}]`;
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(key)) report(`${at}.key`, `'${key}' is not a header name`);
-    if (key.toLowerCase() === 'host') report(`${at}.key`, "the service gets the request's own 'host'");
+    else if (key.toLowerCase() === 'host') report(`${at}.key`, "the service gets the request's own 'host'");
+    else reportMistakes(report, `${at}.key`, () => settableKey(key));
     if (/[\0\r\n]/.test(value)) report(`${at}.value`, 'it must be one line');
   });
   for (const list of RESPONSE_LISTS) {

@@ -5,7 +5,16 @@ import type {
   Config_KeyValuePair as KeyValuePair,
   Config_Rule as Rule,
 } from '../../../../config/generated/api.js';
-import { BatonError, buildEach, decimalOf, type Json, type Replacement, replacementOf } from '../../../sdk.js';
+import {
+  BatonError,
+  buildEach,
+  decimalOf,
+  type Json,
+  type Replacement,
+  replacementOf,
+  settableKey,
+  withinPlace,
+} from '../../../sdk.js';
 import { decodeValue } from './proto-value.js';
 import { type Selector, selectorOf } from './selector.js';
 import { type RuleScope, RuleStats } from './stats.js';
@@ -48,6 +57,9 @@ function compileRule(rule: Rule, where: string): CompiledRule {
   if (present === undefined && missing === undefined) refuse('on_header_present or on_header_missing must be set');
   if (missing !== undefined && !missing.value)
     refuse('it must be set: there is no other value', 'on_header_missing.value');
+  // ':path' and ':method' are never removed.
+  const removed = remove ? header.replace(/^:authority$/i, 'host') : '';
+  if (removed !== '' && !removed.startsWith(':')) withinPlace(`${where}.header`, () => settableKey(removed));
   for (const [field, pair] of Object.entries({ on_header_present: present, on_header_missing: missing })) {
     if (pair?.value && pair.regex_value_rewrite !== undefined)
       refuse('it cannot be combined with value', `${field}.regex_value_rewrite`);

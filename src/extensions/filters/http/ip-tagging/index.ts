@@ -10,6 +10,7 @@ import {
   RangeTable,
   refused,
   reportMistakes,
+  settableKey,
 } from '../../../sdk.js';
 import { IpTaggingFilter, TaggingStats } from './ip-tagging-filter.js';
 import { tagsOf } from './tags.js';
@@ -37,7 +38,7 @@ export const ipTagging: HttpFilterExtension<IPTagging> = {
     const config = message as IPTagging;
     const { header } = config.ip_tag_header ?? {};
     if ((config.ip_tags ?? []).length === 0) report('ip_tags', 'it needs at least one tag');
-    if (header !== undefined) reportMistakes(report, 'ip_tag_header.header', () => headerKey(header));
+    if (header !== undefined) reportMistakes(report, 'ip_tag_header.header', () => settableKey(header));
     reportMistakes(report, '', () => tagsOf(config));
   },
   scopes: (_config, chain) => [{ prefix: prefixOf(chain), layout: TaggingStats }],

@@ -8,7 +8,6 @@ import {
   durationMs,
   type HttpChain,
   type HttpFilterExtension,
-  headerKey,
   httpTarget,
   type ImplementedTable,
   obeyed,
@@ -16,6 +15,7 @@ import {
   Runtime,
   readDataSource,
   reportMistakes,
+  settableKey,
   unpack,
 } from '../../../sdk.js';
 import { JwtFilter } from './jwt-filter.js';
@@ -141,7 +141,7 @@ function checkProvider(name: string, provider: JwtProvider, report: Report): voi
       if (typeof keys === 'string')
         report(`${where}.local_jwks`, `Provider '${name}' in jwt_authn config has invalid local jwks: ${keys}`);
     });
-  for (const [path, name] of headerNames(provider)) reportMistakes(report, `${where}.${path}`, () => headerKey(name));
+  for (const [path, name] of headerNames(provider)) reportMistakes(report, `${where}.${path}`, () => settableKey(name));
   if (subjects !== undefined) reportMistakes(report, '', () => compileStringMatcher(subjects, `${where}.subjects`));
   const target = remote && httpTarget(remote.http_uri?.uri ?? '');
   if (typeof target === 'string') report(`${where}.remote_jwks.http_uri.uri`, target);
