@@ -1,106 +1,26 @@
 // TLS in the transport, against Node's own client and server.
 
 import { connect as connectTcp, type Socket } from 'node:net';
-import { connect as connectTls, createServer, type TLSSocket } from 'node:tls';
+import { createServer, type TLSSocket } from 'node:tls';
 import { Worker } from 'node:worker_threads';
 import t from 'tap';
-import { Event, OcspPolicy, Op, type TlsContextSettings, TlsVerify } from '../../src/io/shim.js';
+import { Event, Op, type TlsContextSettings, TlsVerify } from '../../src/io/shim.js';
 import { Certificate } from '../../src/io/tls/certificate.js';
 import { readTlsState } from '../../src/io/tls/session-state.js';
-import { Authority, type IssuedCertificate } from '../e2e/harness/certificates.js';
+import { Authority } from '../e2e/harness/certificates.js';
 import { internet, Rig, shim, until } from './harness/harness.js';
-
-const loopback = internet('127.0.0.1');
-const root = await Authority.create();
-const server = await root.issue({ names: ['server.test'] });
-
-function settings(changes: Partial<TlsContextSettings> = {}): TlsContextSettings {
-  return {
-    isServer: true,
-    minVersion: 0x0303,
-    maxVersion: 0x0304,
-    securityLevel: 1,
-    ciphers: '',
-    cipherSuites: '',
-    groups: '',
-    signatureAlgorithms: '',
-    alpn: new Uint8Array(),
-    prefersClientCiphers: false,
-    identities: changes.isServer === false ? [] : [identity(server)],
-    scansAllIdentities: false,
-    verify: TlsVerify.None,
-    roots: new Uint8Array(),
-    crl: new Uint8Array(),
-    trustDomains: [],
-    verifyDepth: -1,
-    checksLeafCrlOnly: false,
-    allowsExpired: false,
-    sendsRootNames: true,
-    peerRules: '',
-    requiresServerName: false,
-    ocspPolicy: OcspPolicy.Lenient,
-    sessionIdContext: Buffer.from('test'),
-    hasTickets: true,
-    hasStatefulSessions: true,
-    sessionSeconds: 0,
-    maxClientSessions: 0,
-    allowsRenegotiation: false,
-    keepsKeys: false,
-    ...changes,
-  };
-}
-
-function identity(issued: IssuedCertificate) {
-  return { chain: Buffer.from(issued.chain), key: Buffer.from(issued.key) };
-}
-
-function context(changes: Partial<TlsContextSettings> = {}): number {
-  const made = shim.createTlsContext(settings(changes));
-  if (typeof made !== 'number') throw new Error(`${made.field}: ${made.reason}`);
-  return made;
-}
-
-/** A transport that serves TLS and answers each piece with the same bytes. */
-function echoServer(number: number): { rig: Rig; port: number } {
-  const rig = new Rig({
-    onEvent: (event) => {
-      if (event.kind === Event.Accept) rig.transport.startTls(event.id, number);
-      if (event.kind === Event.Data) rig.send(event.id, event.bytes);
-      if (event.kind === Event.End || event.kind === Event.Reset) rig.submit(Op.Close, event.id, 5000, 0);
-      if (event.kind === Event.HandshakeFailed) rig.submit(Op.Close, event.id, 5000, 0);
-    },
-  });
-  return { rig, port: rig.listen(loopback).port };
-}
-
-function client(port: number, options: object = {}): TLSSocket {
-  const socket = connectTls({ port, host: '127.0.0.1', servername: 'server.test', ca: root.certificate, ...options });
-  socket.on('error', () => {});
-  return socket;
-}
-
-async function secure(socket: TLSSocket): Promise<void> {
-  await new Promise<void>((resolve, reject) => {
-    socket.once('secureConnect', resolve);
-    socket.once('error', reject);
-  });
-}
-
-async function exchange(socket: TLSSocket, bytes: Buffer): Promise<Buffer> {
-  const received: Buffer[] = [];
-  let length = 0;
-  const done = new Promise<void>((resolve, reject) => {
-    socket.on('data', (chunk: Buffer) => {
-      received.push(chunk);
-      length += chunk.length;
-      if (length >= bytes.length) resolve();
-    });
-    socket.once('close', () => reject(new Error(`closed after ${length} of ${bytes.length} bytes`)));
-  });
-  socket.write(bytes);
-  await done;
-  return Buffer.concat(received);
-}
+import {
+  client,
+  context,
+  echoServer,
+  exchange,
+  identity,
+  loopback,
+  root,
+  secure,
+  server,
+  settings,
+} from './harness/tls.js';
 
 for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
   t.test(`${version}: bytes of any length arrive unchanged in both directions`, async (t) => {
