@@ -25,6 +25,7 @@ import type { DynamicOptions } from '../xds/reading/settings.js';
 import { clusterFacts } from './clusters/cluster-facts.js';
 import type { DrainDefaults } from './draining/drain-manager.js';
 import { fullNode } from './full-node.js';
+import { IdleTrim, processCpuMs } from './idle-trim.js';
 import type { InitManager } from './init/init-manager.js';
 import { Primary, type PrimaryOptions } from './primary.js';
 import type { ReloadPlan } from './reload/comparison/comparison.js';
@@ -85,6 +86,8 @@ export class Server {
   #state = ServerState.PreInitializing;
   #settling: NodeJS.Timeout | undefined;
   #shuttingDown: Promise<void> | undefined;
+  /** Undefined until the start has settled. */
+  #idleTrim: IdleTrim | undefined;
   readonly #ended = new AbortController();
 
   constructor(options: ServerOptions) {
@@ -227,6 +230,7 @@ export class Server {
     collectStartGarbage(shim);
     // Otherwise memory used to load the configuration stays in the C library's heap.
     shim.trimMemory();
+    if (this.#shuttingDown === undefined) this.#idleTrim = new IdleTrim({ shim, cpuMs: processCpuMs });
   }
 
   /** Logs the milestones by which wrappers and harnesses recognize a start (FACTS §7.7). */
@@ -243,6 +247,7 @@ export class Server {
     this.#ended.abort();
     this.flushes.stop();
     clearTimeout(this.#settling);
+    this.#idleTrim?.close();
     watchdog.close();
     loopWatch?.close();
     listeners.drains.manager.close();
