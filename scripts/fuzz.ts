@@ -18,6 +18,7 @@ import { fuzzExpressions } from './fuzz/expressions.js';
 import { fuzzFirstBytes } from './fuzz/first-bytes.js';
 import { fuzzGrpc } from './fuzz/grpc.js';
 import { fuzzHostNames } from './fuzz/host-names.js';
+import { fuzzHttpCaches } from './fuzz/http-caches.js';
 import { fuzzHttp2 } from './fuzz/http2.js';
 import { fuzzJsonBodies } from './fuzz/json-bodies.js';
 import { fuzzLogins } from './fuzz/logins.js';
@@ -41,7 +42,7 @@ const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           the duration, divided equally among the targets (default 60)
   --seed=N              repeats a run (default: random)
-  --only=traffic|tls|secrets|expressions|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|session-cookies|logins|trace-contexts|proxy-answers|redirects|resp|wasm-modules|admin|restart|configurations|xdstp-names|trust-bundles
+  --only=traffic|tls|secrets|expressions|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|session-cookies|http-caches|logins|trace-contexts|proxy-answers|redirects|resp|wasm-modules|admin|restart|configurations|xdstp-names|trust-bundles
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -68,6 +69,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
     { name: 'json-bodies', fuzz: fuzzJsonBodies },
     { name: 'tokens', fuzz: fuzzTokens },
     { name: 'session-cookies', fuzz: fuzzSessionCookies },
+    { name: 'http-caches', fuzz: fuzzHttpCaches },
     { name: 'logins', fuzz: fuzzLogins },
     { name: 'trace-contexts', fuzz: fuzzTraceContexts },
     { name: 'proxy-answers', fuzz: fuzzProxyAnswers },

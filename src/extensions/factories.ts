@@ -160,6 +160,7 @@ export interface NamedExtension extends Extension {
     | 'envoy.formatter'
     | 'envoy.health_check.event_sinks'
     | 'envoy.health_checkers'
+    | 'envoy.http.cache'
     | 'envoy.http.custom_response'
     | 'envoy.http.early_header_mutation'
     | 'envoy.http.injected_credentials'

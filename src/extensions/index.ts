@@ -19,6 +19,7 @@ import { apiKeyAuth } from './filters/http/api-key-auth/index.js';
 import { bandwidthLimit } from './filters/http/bandwidth-limit/index.js';
 import { basicAuth } from './filters/http/basic-auth/index.js';
 import { buffer } from './filters/http/buffer/index.js';
+import { cache } from './filters/http/cache/index.js';
 import { composite } from './filters/http/composite/index.js';
 import { compressor } from './filters/http/compressor/index.js';
 import { connectGrpcBridge } from './filters/http/connect-grpc-bridge/index.js';
@@ -124,6 +125,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   buffer,
   bandwidthLimit,
   admissionControl,
+  cache,
   composite,
   compressor,
   connectGrpcBridge,

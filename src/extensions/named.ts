@@ -25,6 +25,13 @@ const RAW_BUFFER = {
 };
 
 export const NAMED: readonly NamedExtension[] = [
+  // Kept in memory by filters/http/cache.
+  {
+    category: 'envoy.http.cache',
+    name: 'envoy.extensions.http.cache.simple',
+    typeUrls: ['type.googleapis.com/envoy.extensions.http.cache.simple_http_cache.v3.SimpleHttpCacheConfig'],
+    implemented: { 'envoy.extensions.http.cache.simple_http_cache.v3.SimpleHttpCacheConfig': {} },
+  },
   // Parts of matchers, which filters/common/matching compiles.
   ...matcherParts(),
   // %METADATA% and %REQ_WITHOUT_QUERY% are available in every format, whether a format names their extensions or not.

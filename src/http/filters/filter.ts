@@ -163,6 +163,8 @@ export interface LocalReply {
    * they are, as for a host's response.
    */
   isVerbatim?: boolean;
+  /** The reply is a host's response, whose content-type stays as editHeaders makes it. */
+  isCopy?: boolean;
 }
 
 /**

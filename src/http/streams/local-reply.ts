@@ -21,7 +21,7 @@ export interface AnsweredStream extends Pick<ResponseStream, 'encodeHeaders' | '
 
 /** Passes the whole reply to its stream like a host's response. `asksByGrpc`: in gRPC form. */
 export function encodeReply(stream: AnsweredStream, reply: LocalReply, asksByGrpc: boolean): void {
-  const { status, editHeaders, isVerbatim = false } = reply;
+  const { status, editHeaders, isCopy = false, isVerbatim = false } = reply;
   const { info, route } = stream;
   const { options, thread } = stream.manager;
   const { clock, headerBlocks } = thread;
@@ -45,8 +45,8 @@ export function encodeReply(stream: AnsweredStream, reply: LocalReply, asksByGrp
       // editHeaders may have set another length, such as that of a copied response.
       headers.set(CONTENT_LENGTH, String(body.length));
       // The route may have set the content type.
-      if (headers.findId(CONTENT_TYPE.id) < 0) headers.add(CONTENT_TYPE, 'text/plain');
-    } else headers.removeId(CONTENT_TYPE.id);
+      if (!isCopy && headers.findId(CONTENT_TYPE.id) < 0) headers.add(CONTENT_TYPE, 'text/plain');
+    } else if (!isCopy) headers.removeId(CONTENT_TYPE.id);
     stream.encodeHeaders(headers, !hasBody);
     if (hasBody) stream.encodeReplyBody(body);
   } finally {
