@@ -18,6 +18,7 @@ import type { Cluster as ClusterConfig, Listener } from '../../src/config/genera
 import type { WorkerContext } from '../../src/extensions/factories.js';
 import { EXTENSIONS } from '../../src/extensions/index.js';
 import { ExtensionRegistry } from '../../src/extensions/registry.js';
+import { requestMatchers } from '../../src/extensions/request-matchers.js';
 import { HeaderBlockPool } from '../../src/http/headers/header-block.js';
 import { encodeIp } from '../../src/io/addresses/address.js';
 import { DatagramAccess } from '../../src/io/datagrams/datagram-access.js';
@@ -557,6 +558,7 @@ async function buildWorker(): Promise<FakeTransport> {
   });
   await scripts.loading;
   const routeCounts = { of: () => undefined };
+  const matchers = requestMatchers(undefined);
   const specifiers = specifiersOf(extensions, { ...thread, clusters });
   const context: WorkerContext = {
     ...thread,
@@ -567,6 +569,7 @@ async function buildWorker(): Promise<FakeTransport> {
     filterConfigs: new FilterConfigs(),
     scripts,
     routeCounts,
+    matchers,
     specifiers,
     routes: new RouteTables({ clusters, runtime: thread.runtime, routeCounts, specifiers }, ports.port(ON_DEMAND_PORT)),
     secrets: { generic: () => ({ value: '' }) },

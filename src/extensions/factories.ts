@@ -20,6 +20,7 @@ import type { LocalIdentity } from '../http/headers/edge/forwarding-headers.js';
 import type { HeaderBlockPool } from '../http/headers/header-block.js';
 import type { RouteSource, ScopedRouteSource } from '../http/manager-context.js';
 import type { ClusterSpecifier, ClusterSpecifiers } from '../http/routing/actions/cluster-specifier.js';
+import type { RequestMatchers } from '../http/routing/matching/request-matchers.js';
 import type { RouteCounts } from '../http/routing/stats/route-counts.js';
 import type { RouteFilter } from '../http/routing/tables/route-table.js';
 import type { Tracer } from '../http/tracing/tracer.js';
@@ -444,6 +445,8 @@ export interface WorkerContext extends UpstreamThread {
   /** The stats of virtual clusters and routes, by their prefix. */
   readonly routeCounts: { of(prefix: string): RouteCounts | undefined };
   readonly specifiers: ClusterSpecifiers;
+  /** Of virtual hosts. */
+  readonly matchers: RequestMatchers;
   readonly filterConfigs: WorkerFilterConfigs;
   readonly scripts: WorkerScripts;
   readonly secrets: WorkerSecrets;

@@ -456,6 +456,8 @@ function matcherParts(): NamedExtension[] {
       },
     ),
     part('envoy.matching.action', 'envoy.filters.rbac.action', 'envoy.config.rbac.v3.Action'),
+    part('envoy.matching.action', 'route', 'envoy.config.route.v3.Route'),
+    part('envoy.matching.action', 'route_match_action', 'envoy.config.route.v3.RouteList'),
     part('envoy.matching.action', 'skip', 'envoy.extensions.filters.common.matcher.action.v3.SkipFilter'),
     part(
       'envoy.matching.action',

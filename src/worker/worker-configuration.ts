@@ -7,6 +7,7 @@ import { isDescriptorShortage } from '../common/errors/shortages.js';
 import { shownName } from '../common/text/shown.js';
 import type { WorkerContext } from '../extensions/factories.js';
 import type { ExtensionRegistry } from '../extensions/registry.js';
+import { requestMatchers } from '../extensions/request-matchers.js';
 import { clusterFilters } from '../extensions/upstream-filters.js';
 import { headerBlocks } from '../http/headers/header-block.js';
 import { RouteCountsSet } from '../http/routing/stats/route-counts.js';
@@ -72,11 +73,13 @@ export class WorkerConfiguration {
       for (const refusal of refusals as readonly HostRefusal[]) this.#clusters.hostRefused(refusal);
     };
     this.#routeCounts = new RouteCountsSet(thread.stats, (prefix, layout) => scopes.find(prefix, layout));
+    const matchers = requestMatchers(thread.stats);
     const specifiers = specifiersOf(extensions, { ...thread, clusters: this.#clusters });
     const tableThread = {
       clusters: this.#clusters,
       runtime: thread.runtime,
       routeCounts: this.#routeCounts,
+      matchers,
       specifiers,
     };
     this.#routes = new RouteTables(tableThread, ports.port(ON_DEMAND_PORT));
@@ -91,6 +94,7 @@ export class WorkerConfiguration {
       timers: timersOf(thread),
       routes: this.#routes,
       routeCounts: this.#routeCounts,
+      matchers,
       specifiers,
       filterConfigs: this.#filterConfigs,
       scripts: this.scripts,

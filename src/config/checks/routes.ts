@@ -1,5 +1,6 @@
 // Route configurations: unique domains, existing clusters.
 
+import { hostRoutes } from '../fields/host-routes.js';
 import type {
   Route,
   RouteAction,
@@ -50,9 +51,9 @@ function checkDomains(
 
 function checkHostRoutes(host: VirtualHost, path: Path, context: CheckContext, mustExist: boolean): void {
   checkMirrors(host.request_mirror_policies, path, context, mustExist);
-  host.routes?.forEach((route, index) => {
-    if (route) checkRoute(route, [...path, 'routes', index], context, mustExist);
-  });
+  for (const { path: inner, route } of hostRoutes(host)) checkRoute(route, [...path, ...inner], context, mustExist);
+  if (host.matcher !== undefined && (host.routes?.length ?? 0) > 0)
+    context.problems.error([...path, 'matcher'], 'cannot set both matcher and routes on virtual host');
   // Resources that arrive later are not for a person to read.
   if (context.clusters !== undefined) warnOfUnreachable(host, path, context);
 }

@@ -77,10 +77,12 @@ export const ROUTE: ImplementedTable = {
     request_mirror_policies: true,
     virtual_clusters: true,
     hedge_policy: true,
-    ...notImplemented('matcher', 'retry_policy_typed_config', 'include_is_timeout_retry_header'),
+    matcher: true,
+    ...notImplemented('retry_policy_typed_config', 'include_is_timeout_retry_header'),
     request_body_buffer_limit: true,
     route_specifiers: refused(NO_SPECIFIERS),
   },
+  'envoy.config.route.v3.RouteList': obeyed('routes'),
   'envoy.config.route.v3.VirtualCluster': obeyed('headers', 'name'),
   'envoy.config.route.v3.Route': {
     name: true,

@@ -12,6 +12,7 @@ import type {
   RouteTest_Input,
   VirtualHost,
 } from '../../config/generated/api.js';
+import { requestMatchers } from '../../extensions/request-matchers.js';
 import { type HeaderBlock, headerBlocks } from '../../http/headers/header-block.js';
 import { type Route, RouteKind } from '../../http/routing/actions/route.js';
 import { arrive } from '../../http/routing/explanation/arrival.js';
@@ -38,6 +39,8 @@ export interface RouteTestResult {
   readonly explanation: readonly string[];
 }
 
+const MATCHERS = requestMatchers(undefined);
+
 export function runRouteTest(test: RouteTest, candidates: readonly ListenerRoutes[]): RouteTestResult {
   const name = test.test_name ?? '';
   try {
@@ -51,7 +54,11 @@ export function runRouteTest(test: RouteTest, candidates: readonly ListenerRoute
         mistakes: [`it gets no route: the answer is ${answer.status} (${answer.details})`],
         explanation: [],
       };
-    const circumstances = { randomValue: BigInt(input.random_value ?? 0), fraction: input.runtime ?? '' };
+    const circumstances = {
+      randomValue: BigInt(input.random_value ?? 0),
+      fraction: input.runtime ?? '',
+      matchers: MATCHERS,
+    };
     const explanation = explainRoute(routes, head, circumstances);
     const virtualCluster = virtualClusterOf(explanation.virtualHost, head);
     const route = builtRoute(routes, explanation, head, circumstances satisfies Circumstances);

@@ -6,10 +6,13 @@ import type { RouteConfiguration } from '../../config/generated/api.js';
 import { parsePath } from '../../config/text/path.js';
 import { messageWithoutSecrets } from '../../config/text/secrets.js';
 import type { RouteFilters } from '../../extensions/factories.js';
+import { requestMatchers } from '../../extensions/request-matchers.js';
 import { findRouteMistakesInSteps } from '../../http/routing/tables/route-mistakes.js';
 import type { RouteFilter } from '../../http/routing/tables/route-table.js';
 import { routeScriptProblems } from './route-scripts.js';
 import type { RoutesContext } from './routes-context.js';
+
+const MATCHERS = requestMatchers(undefined);
 
 /** What routes may name. */
 export type RouteNames = Pick<RoutesContext, 'clusterProblem' | 'scripts' | 'secrets'>;
@@ -44,7 +47,8 @@ export function* routeProblemsInSteps(
   const report = (mistake: unknown): void => {
     for (const error of Mistakes.of(mistake)) problems.add(describeMistake(config, error));
   };
-  for (const filters of distinctChains(all)) yield* findRouteMistakesInSteps(config, filters, report, checkCluster);
+  for (const filters of distinctChains(all))
+    yield* findRouteMistakesInSteps(config, filters, report, checkCluster, MATCHERS);
   if (context.scripts !== undefined) {
     const reportScript = (problem: string) => problems.add(messageWithoutSecrets(problem, config));
     yield* routeScriptProblems(config, all, context.scripts, reportScript);

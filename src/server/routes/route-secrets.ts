@@ -2,6 +2,7 @@
 
 import { callExtension } from '../../common/errors/defects.js';
 import { routeFilterConfig } from '../../config/fields/filter-config.js';
+import { hostRoutes } from '../../config/fields/host-routes.js';
 import type { Any, RouteConfiguration, SdsSecretConfig } from '../../config/generated/api.js';
 import type { ExtensionFinder, PrimaryFilterContext, PrimaryPart, PrimarySecrets } from '../../extensions/factories.js';
 
@@ -51,9 +52,9 @@ function* filterConfigs(config: RouteConfiguration): Generator<FilterConfigs, vo
   yield config.typed_per_filter_config ?? {};
   for (const host of config.virtual_hosts ?? []) {
     yield host.typed_per_filter_config ?? {};
-    for (const { route, typed_per_filter_config: own } of host.routes ?? []) {
-      yield own ?? {};
-      for (const cluster of route?.weighted_clusters?.clusters ?? []) yield cluster.typed_per_filter_config ?? {};
+    for (const { route } of hostRoutes(host)) {
+      yield route.typed_per_filter_config ?? {};
+      for (const cluster of route.route?.weighted_clusters?.clusters ?? []) yield cluster.typed_per_filter_config ?? {};
     }
   }
 }

@@ -3,6 +3,7 @@
 import { suggestion } from '../../../common/text/suggest.js';
 import type { Extension, ExtensionCatalog } from '../../catalog/extension.js';
 import { routeFilterConfig } from '../../fields/filter-config.js';
+import { hostRoutes } from '../../fields/host-routes.js';
 import { innerFilters } from '../../fields/inner-filters.js';
 import { isLeftOut } from '../../fields/optional-filters.js';
 import type { Any, HttpConnectionManager, HttpFilter, RouteConfiguration, VirtualHost } from '../../generated/api.js';
@@ -117,13 +118,13 @@ function filterConfigsCheck(chain: readonly HttpFilter[] | undefined, context: C
 
 function checkHostFilters(host: VirtualHost, path: Path, check: FilterConfigsCheck): void {
   check(host.typed_per_filter_config, path);
-  host.routes?.forEach((route, index) => {
-    const atRoute = [...path, 'routes', index];
+  for (const { path: inner, route } of hostRoutes(host)) {
+    const atRoute = [...path, ...inner];
     check(route?.typed_per_filter_config, atRoute);
     route?.route?.weighted_clusters?.clusters?.forEach((cluster, place) => {
       check(cluster?.typed_per_filter_config, [...atRoute, 'route', 'weighted_clusters', 'clusters', place]);
     });
-  });
+  }
 }
 
 function checkRouteFilter(

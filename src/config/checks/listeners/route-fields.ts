@@ -2,6 +2,7 @@
 
 import type { ExtensionCatalog } from '../../catalog/extension.js';
 import { routeFilterConfig } from '../../fields/filter-config.js';
+import { hostRoutes } from '../../fields/host-routes.js';
 import type { Any, HttpFilter, RouteConfiguration } from '../../generated/api.js';
 import type { Path } from '../../text/path.js';
 import type { CheckContext } from '../check-context.js';
@@ -29,9 +30,8 @@ export function checkRouteFields(
   routes.virtual_hosts?.forEach((host, number) => {
     const atHost = [...path, 'virtual_hosts', number];
     if (host?.cors) check([...atHost, 'cors'], [routes, host]);
-    host?.routes?.forEach((route, index) => {
-      if (route?.route?.cors) check([...atHost, 'routes', index, 'route', 'cors'], [routes, host, route]);
-    });
+    for (const { path: inner, route } of host ? hostRoutes(host) : [])
+      if (route.route?.cors) check([...atHost, ...inner, 'route', 'cors'], [routes, host, route]);
   });
 }
 

@@ -2,13 +2,15 @@
 // the rules of the route table, one condition at a time.
 
 import { runSync } from '../../../common/time/next-turn.js';
-import type { Route, RouteConfiguration, RouteMatch, VirtualHost } from '../../../config/generated/api.js';
+import { routesOfAction } from '../../../config/fields/host-routes.js';
+import type { Any, Route, RouteConfiguration, RouteMatch, VirtualHost } from '../../../config/generated/api.js';
 import type { ConnectionSecurity } from '../../../io/tls/connection-security.js';
 import { Runtime } from '../../../runtime/runtime.js';
 import { type HeaderBlock, Method } from '../../headers/header-block.js';
 import { ClusterWeights, givenNumber, numberHeader } from '../actions/cluster-choice.js';
 import type { Route as BuiltRoute } from '../actions/route.js';
 import { PathRule } from '../matching/path-rule.js';
+import type { RequestMatchers } from '../matching/request-matchers.js';
 import { DomainTable } from '../tables/domain-table.js';
 import { RouteConditions } from '../tables/route-entry.js';
 import { buildRouteTableInSteps, hostOf, mustBecomeHttps } from '../tables/route-table.js';
@@ -21,6 +23,8 @@ export interface Circumstances {
   readonly fraction?: string | undefined;
   /** Undefined: the configured values apply. */
   readonly runtime?: Runtime | undefined;
+  /** Compiles matchers of virtual hosts. Absent: they select nothing. */
+  readonly matchers?: RequestMatchers | undefined;
   /** The TLS properties of the client's connection; undefined without TLS. */
   readonly security?: ConnectionSecurity | undefined;
 }
@@ -69,7 +73,7 @@ export function* explainRouteInSteps(
   const becomesHttps = mustBecomeHttps(virtualHost.require_tls ?? 'NONE', head);
   const host = { virtualHost, domain, becomesHttps, tried };
   if (becomesHttps) return { ...host, taken: undefined };
-  for (const [index, route] of (virtualHost.routes ?? []).entries()) {
+  for (const [index, route] of selectedRoutes(virtualHost, head, circumstances).entries()) {
     yield;
     const failed = failedCondition(route.match ?? {}, head, circumstances);
     tried.push({ index, name: route.name ?? '', failed });
@@ -93,11 +97,23 @@ export function builtRoute(
   // Only the condition on the path stays, which a prefix_rewrite needs: the others are known to hold.
   const routes =
     taken === undefined ? [] : [{ ...withOneCluster(taken, head, circumstances), match: pathPart(taken.match ?? {}) }];
-  const hosts = [{ ...virtualHost, domains: ['*'], routes }];
+  const { matcher: _matcher, ...host } = virtualHost;
+  const hosts = [{ ...host, domains: ['*'], routes }];
   const steps = buildRouteTableInSteps({ ...config, virtual_hosts: hosts }, (name) => name, {
     ...(runtime && { runtime }),
   });
   return runSync(steps).match(head, 0, security);
+}
+
+/** Returns the routes that are tried: all, or those that the matcher of the virtual host selects. */
+function selectedRoutes(
+  { matcher, routes = [] }: VirtualHost,
+  head: HeaderBlock,
+  { matchers }: Circumstances,
+): readonly Route[] {
+  if (matcher === undefined) return routes;
+  const routesOf = (action: Any) => routesOfAction(action)?.map(({ route }) => route) ?? [];
+  return matchers?.compile(matcher, 'matcher', routesOf).find(head, undefined) ?? [];
 }
 
 interface FoundHost {

@@ -1,5 +1,6 @@
 // The scopes of stats that a route configuration asks for: those of its virtual clusters, and of its routes with a stat_prefix.
 
+import { hostRoutes } from '../../../config/fields/host-routes.js';
 import type { RouteConfiguration } from '../../../config/generated/api.js';
 import { RouteStats } from '../../../stats/layouts/route.js';
 import { scopePrefix } from '../../../stats/scope-prefix.js';
@@ -19,10 +20,12 @@ export function routePrefix(virtualHost: string, statPrefix: string): string {
 /** Returns each scope of `config` once. */
 export function routeStatScopes(config: RouteConfiguration): ScopeRequest[] {
   const prefixes = new Set<string>();
-  for (const { name: host = '', routes = [], virtual_clusters: clusters = [] } of config.virtual_hosts ?? []) {
+  for (const virtualHost of config.virtual_hosts ?? []) {
+    const { name: host = '', virtual_clusters: clusters = [] } = virtualHost;
     for (const { name = '' } of clusters) prefixes.add(virtualClusterPrefix(host, name));
     if (clusters.length > 0) prefixes.add(virtualClusterPrefix(host, OTHER));
-    for (const { stat_prefix: own } of routes) if (own) prefixes.add(routePrefix(host, own));
+    for (const { route } of hostRoutes(virtualHost))
+      if (route.stat_prefix) prefixes.add(routePrefix(host, route.stat_prefix));
   }
   return Array.from(prefixes, (prefix) => ({ prefix, layout: RouteStats }));
 }

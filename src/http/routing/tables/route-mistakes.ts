@@ -2,6 +2,7 @@
 
 import { inBatches, runSync } from '../../../common/time/next-turn.js';
 import type { RouteConfiguration } from '../../../config/generated/api.js';
+import type { RequestMatchers } from '../matching/request-matchers.js';
 import { buildRouteTableInSteps, type RouteFilter } from './route-table.js';
 
 /** Number of routes that are built per step, which takes a few milliseconds. */
@@ -16,8 +17,9 @@ export function findRouteMistakes(
   filters: readonly RouteFilter[],
   report: (mistake: unknown) => void,
   onCluster: (name: string) => void = () => {},
+  matchers?: RequestMatchers,
 ): void {
-  runSync(findRouteMistakesInSteps(config, filters, report, onCluster));
+  runSync(findRouteMistakesInSteps(config, filters, report, onCluster, matchers));
 }
 
 /** Does the same as findRouteMistakes() in steps. */
@@ -26,12 +28,13 @@ export function* findRouteMistakesInSteps(
   filters: readonly RouteFilter[],
   report: (mistake: unknown) => void,
   onCluster: (name: string) => void,
+  matchers?: RequestMatchers,
 ): Generator<void, void> {
   const noCluster = (name: string): undefined => {
     onCluster(name);
   };
   try {
-    const options = { findCluster: () => undefined, filters, onMistake: report };
+    const options = { findCluster: () => undefined, filters, matchers, onMistake: report };
     yield* inBatches(buildRouteTableInSteps(config, noCluster, options), ROUTES_PER_STEP);
   } catch (error) {
     report(error);

@@ -3,6 +3,7 @@
 import { BatonError, buildEach } from '../../../common/errors/errors.js';
 import { Priority } from '../../../common/priority.js';
 import { durationMs } from '../../../common/time/duration.js';
+import { routesOfAction } from '../../../config/fields/host-routes.js';
 import type {
   RouteAction,
   Route as RouteConfig,
@@ -12,6 +13,7 @@ import type {
   VirtualHost,
   VirtualHost_TlsRequirementType,
 } from '../../../config/generated/api.js';
+import { formatPath, type Path } from '../../../config/text/path.js';
 import { Runtime } from '../../../runtime/runtime.js';
 import { compileRouteTracing } from '../../tracing/route-tracing.js';
 import { ClusterByHeader, type RouteChoice, RoutesByCluster, WeightedChoice } from '../actions/cluster-choice.js';
@@ -31,6 +33,7 @@ import { TemplateRewrite } from '../actions/template-rewrite.js';
 import { upgradeTypes } from '../actions/upgrade-types.js';
 import { HashPolicy } from '../hashing/hash-policy.js';
 import { PathRule } from '../matching/path-rule.js';
+import type { RequestMatcher, RequestMatchers } from '../matching/request-matchers.js';
 import { RetryPolicy } from '../retries/retry-policy.js';
 import { routePrefix } from '../stats/stat-prefixes.js';
 import { type CountsOf, VirtualClusters } from '../stats/virtual-clusters.js';
@@ -48,6 +51,8 @@ export interface RouteTableOptions<C = unknown> {
    * Absent: the table's own.
    */
   readonly findCluster?: (name: string) => C | undefined;
+  /** Compiles matchers of virtual hosts. Absent: they select nothing. */
+  readonly matchers?: RequestMatchers | undefined;
   /** Creates cluster specifier plugins. Absent: none runs, and their routes have no cluster. */
   readonly specifiers?: ClusterSpecifiers | undefined;
   /** The filters of the chain, in the order of Route.filterConfigs. */
@@ -71,6 +76,8 @@ export interface RouteTableOptions<C = unknown> {
 
 /** A virtual host as built for tables. */
 export interface BuiltVirtualHost<C> {
+  /** Selects the routes that are tried, in place of `routes`. */
+  readonly matcher: RequestMatcher<readonly RouteEntry<C>[]> | undefined;
   readonly routes: readonly RouteEntry<C>[];
   readonly requireTls: VirtualHost_TlsRequirementType;
   /** The route of requests that must use TLS and do not. */
@@ -162,6 +169,7 @@ class VirtualHostBuilder<C> {
       yield;
     }
     const built = {
+      matcher: this.#matcher(),
       routes,
       requireTls: this.#host.require_tls ?? 'NONE',
       httpsRedirect: new Route<C>({
@@ -174,6 +182,21 @@ class VirtualHostBuilder<C> {
     };
     this.#options.built?.set(this.#host, built);
     return built;
+  }
+
+  #matcher(): RequestMatcher<readonly RouteEntry<C>[]> | undefined {
+    const { matcher, routes = [] } = this.#host;
+    if (matcher === undefined) return undefined;
+    const where = `${this.#where}.matcher`;
+    if (routes.length > 0)
+      throw new BatonError('CONFIG_INVALID', 'cannot set both matcher and routes on virtual host', { where });
+    const { matchers = NO_MATCHERS } = this.#options;
+    return matchers.compile(matcher, where, (action, at) => {
+      const found = routesOfAction(action);
+      if (found === undefined)
+        throw new BatonError('CONFIG_INVALID', 'the action is a Route or a RouteList', { where: at });
+      return found.flatMap(({ path, route }) => this.#entryOrMistake(route, placeWithin(at, path)) ?? []);
+    });
   }
 
   #entryOrMistake(route: RouteConfig, where: string): RouteEntry<C> | undefined {
@@ -385,6 +408,13 @@ class VirtualHostBuilder<C> {
     const { domains, name = '' } = this.#host;
     return this.#isNamesake ? `'${name}' ${domains?.[0] ?? ''}` : `'${name}'`;
   }
+}
+
+/** Where no request is routed. */
+const NO_MATCHERS: RequestMatchers = { compile: () => ({ find: () => undefined }) };
+
+function placeWithin(where: string, path: Path): string {
+  return path.length === 0 ? where : `${where}.${formatPath(path)}`;
 }
 
 const DEFAULT_TIMEOUT_MS = 15_000;

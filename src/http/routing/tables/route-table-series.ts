@@ -3,6 +3,7 @@
 import type { RouteConfiguration, VirtualHost } from '../../../config/generated/api.js';
 import type { Runtime } from '../../../runtime/runtime.js';
 import type { ClusterSpecifiers } from '../actions/cluster-specifier.js';
+import type { RequestMatchers } from '../matching/request-matchers.js';
 import type { RouteCounts } from '../stats/route-counts.js';
 import type { OnDemandHosts } from './on-demand-hosts.js';
 import { type BuiltVirtualHost, buildRouteTableInSteps, type RouteFilter, type RouteTable } from './route-table.js';
@@ -20,6 +21,8 @@ export interface TableThread<Cluster> {
   readonly routeCounts: { of(prefix: string): RouteCounts | undefined };
   /** Absent: no plugin runs. */
   readonly specifiers?: ClusterSpecifiers;
+  /** Absent: matchers of virtual hosts select nothing. */
+  readonly matchers?: RequestMatchers;
 }
 
 /** `Cluster` is the type that routes keep. */
@@ -43,9 +46,10 @@ export class RouteTableSeries<Cluster> {
    * Throws like buildRouteTable().
    */
   next(config: RouteConfiguration, onDemandHosts?: OnDemandHosts): Generator<void, RouteTable<Cluster>> {
-    const { clusters, routeCounts, runtime, specifiers } = this.#thread;
+    const { clusters, matchers, routeCounts, runtime, specifiers } = this.#thread;
     return buildRouteTableInSteps(config, (name) => clusters.reference(name), {
       findCluster: (name) => clusters.find(name),
+      matchers,
       specifiers,
       filters: this.#filters,
       place: this.#place,

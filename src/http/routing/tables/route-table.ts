@@ -113,11 +113,13 @@ export class RouteTable<C> {
 /** The routes of one virtual host, in order. */
 class VirtualHost<C> {
   readonly #routes: BuiltVirtualHost<C>['routes'];
+  readonly #matcher: BuiltVirtualHost<C>['matcher'];
   readonly #requireTls: VirtualHost_TlsRequirementType;
   readonly #httpsRedirect: Route<C>;
 
   constructor(built: BuiltVirtualHost<C>) {
     this.#routes = built.routes;
+    this.#matcher = built.matcher;
     this.#requireTls = built.requireTls;
     this.#httpsRedirect = built.httpsRedirect;
   }
@@ -130,7 +132,7 @@ class VirtualHost<C> {
   ): Route<C> | undefined {
     if (this.#requireTls !== 'NONE' && mustBecomeHttps(this.#requireTls, headers)) return this.#httpsRedirect;
     const { memory } = headers;
-    const routes = this.#routes;
+    const routes = this.#matcher === undefined ? this.#routes : (this.#matcher.find(headers, info) ?? this.#routes);
     for (let i = 0; i < routes.length; i++) {
       const entry = routes[i]!;
       if (!entry.matches(memory, headers, random, security)) continue;

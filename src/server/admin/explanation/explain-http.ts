@@ -6,6 +6,7 @@ import { headerKey } from '../../../common/text/header-names.js';
 import type { Any, HttpConnectionManager, RouteConfiguration } from '../../../config/generated/api.js';
 import { unpack } from '../../../config/schema/any.js';
 import { messageNameOf } from '../../../config/schema/message-name.js';
+import { requestMatchers } from '../../../extensions/request-matchers.js';
 import type { HeaderBlock } from '../../../http/headers/header-block.js';
 import { CHOSEN_BY_PLUGIN } from '../../../http/routing/actions/cluster-specifier.js';
 import { type Route, RouteKind } from '../../../http/routing/actions/route.js';
@@ -20,6 +21,8 @@ import { healthFlagsText } from '../../../upstream/hosts/health-flags.js';
 import type { PrimaryCluster } from '../../clusters/version/primary-cluster.js';
 import type { RunningConfiguration } from '../../running/running-configuration.js';
 import { routesOf } from './manager-routes.js';
+
+const MATCHERS = requestMatchers(undefined);
 
 /** `local`: the address of the listener. */
 export function* explainHttp(
@@ -39,7 +42,7 @@ export function* explainHttp(
   }
   const config = routesOf(running, manager, head);
   if (config === undefined) return { filters: filtersOf(manager, [{}]) };
-  const circumstances = { randomValue: question.randomValue, runtime };
+  const circumstances = { randomValue: question.randomValue, runtime, matchers: MATCHERS };
   const explanation = yield* explainRouteInSteps(config, head, circumstances);
   const { domain, taken, tried, virtualHost } = explanation;
   const route = builtRoute(config, explanation, head, circumstances);

@@ -100,6 +100,8 @@ export const RULES = {
         'envoy.extensions.http.custom_response.local_response_policy',
         'cluster',
         'composite-action',
+        'route',
+        'route_match_action',
         'skip',
       ],
       'use an action of the filter or plugin around the matcher',

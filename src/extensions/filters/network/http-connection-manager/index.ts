@@ -30,6 +30,7 @@ import { reportLogFilters } from '../../../log-filters.js';
 import { createPart } from '../../../primary-part.js';
 import { accessLogScopes } from '../../../registry.js';
 import { reportMistake, reportMistakes } from '../../../report-mistakes.js';
+import { requestMatchers } from '../../../request-matchers.js';
 import { tracerScopes } from '../../../share-tracer.js';
 import { upstreamScopes, upstreamSecrets } from '../../../upstream-filters.js';
 import { chainFilters } from './chain-filters.js';
@@ -62,7 +63,8 @@ export const httpConnectionManager: TerminalNetworkFilterExtension<HttpConnectio
     if (scopes !== undefined) {
       reportMistakes(report, 'scoped_routes.scope_key_builder', () => new ScopeKeyBuilder(scopes));
     }
-    findRouteMistakes(routes, [], (mistake) => reportMistake(report, 'route_config', mistake));
+    const onMistake = (mistake: unknown) => reportMistake(report, 'route_config', mistake);
+    findRouteMistakes(routes, [], onMistake, undefined, requestMatchers(undefined));
   },
   scopes: (config, listener, extensions) => [
     { prefix: httpPrefix(config), layout: HttpStats },
