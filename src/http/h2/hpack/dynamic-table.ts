@@ -39,10 +39,8 @@ export class DynamicTable {
 
   /** Returns the index in `records` of an entry's record; entry 0 is the newest. It must exist. */
   recordOf(entry: number): number {
-    const capacity = this.records.length / ENTRY_WORDS;
-    let slot = this.#newest - entry;
-    if (slot < 0) slot += capacity;
-    return slot * ENTRY_WORDS;
+    const at = (this.#newest - entry) * ENTRY_WORDS;
+    return at < 0 ? at + this.records.length : at;
   }
 
   /** Changes the maximum size, and evicts what no longer fits. */

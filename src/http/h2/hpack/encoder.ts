@@ -4,6 +4,7 @@ import { copyBytes } from '../../../common/copy-bytes.js';
 import { FOLD, knownHeader, OTHER_HEADER } from '../../../common/text/header-names.js';
 import type { Memory } from '../../../io/memory.js';
 import { DynamicTable } from './dynamic-table.js';
+import { EntryIndex } from './entry-index.js';
 import { huffmanEncode, huffmanLength } from './huffman.js';
 import { Entry, STATIC_FIELDS, STATIC_INDEX_BY_ID, STATIC_SIZE } from './static-table.js';
 
@@ -37,6 +38,9 @@ export const enum StaticIndex {
 export class HpackEncoder {
   readonly #memory: Memory;
   readonly #table: DynamicTable;
+  /** By name and value, and by name; undefined: the table has never had an entry. */
+  #values: EntryIndex | undefined;
+  #names: EntryIndex | undefined;
   readonly #usesHuffman: boolean;
   /** The smallest limit that the peer has set since the last block, and the last one; -1 if it has set none. */
   #lowestLimit = -1;
@@ -137,22 +141,49 @@ export class HpackEncoder {
     valueStart: number,
     valueEnd: number,
   ): number {
-    const table = this.#table;
-    const { records } = table;
     const hash = this.#hash(kind, valueStart, valueEnd);
-    const { count } = table;
-    for (let entry = 0; entry < count; entry++) {
-      const at = table.recordOf(entry);
-      if (records[at + Entry.Kind] !== kind) continue;
-      if (kind < 0 && !this.#hasName(at, nameStart, nameEnd)) continue;
-      if (records[at + Entry.Hash] === hash && this.#hasValue(at, valueStart, valueEnd)) {
-        return this.#integer(to, INDEXED, 0x7f, STATIC_SIZE + 1 + entry);
-      }
-      if (nameIndex === 0) nameIndex = STATIC_SIZE + 1 + entry;
-    }
+    const entry = this.#findField(kind, hash, nameStart, nameEnd, valueStart, valueEnd);
+    if (entry >= 0) return this.#integer(to, INDEXED, 0x7f, STATIC_SIZE + 1 + entry);
+    if (nameIndex === 0) nameIndex = this.#findName(kind, nameStart, nameEnd);
     to = this.#literal(to, INCREMENTAL, nameIndex, nameStart, nameEnd, valueStart, valueEnd);
     this.#add(kind, hash, nameStart, nameEnd, valueStart, valueEnd);
     return to;
+  }
+
+  /** Returns the entry of a field, or -1. */
+  #findField(
+    kind: number,
+    hash: number,
+    nameStart: number,
+    nameEnd: number,
+    valueStart: number,
+    valueEnd: number,
+  ): number {
+    const index = this.#values;
+    if (index === undefined) return -1;
+    const table = this.#table;
+    const { count, records } = table;
+    for (let entry = index.first(hash); entry < count; entry = index.next(entry)) {
+      const at = table.recordOf(entry);
+      if (records[at + Entry.Hash] !== hash || records[at + Entry.Kind] !== kind) continue;
+      if (kind < 0 && !this.#hasName(at, nameStart, nameEnd)) continue;
+      if (this.#hasValue(at, valueStart, valueEnd)) return entry;
+    }
+    return -1;
+  }
+
+  /** Returns the index of the newest entry with a name, or 0. */
+  #findName(kind: number, nameStart: number, nameEnd: number): number {
+    const index = this.#names;
+    if (index === undefined) return 0;
+    const table = this.#table;
+    const { count, records } = table;
+    for (let entry = index.first(kind); entry < count; entry = index.next(entry)) {
+      const at = table.recordOf(entry);
+      if (records[at + Entry.Kind] !== kind) continue;
+      if (kind > 0 || this.#hasName(at, nameStart, nameEnd)) return STATIC_SIZE + 1 + entry;
+    }
+    return 0;
   }
 
   #add(kind: number, hash: number, nameStart: number, nameEnd: number, valueStart: number, valueEnd: number): void {
@@ -160,6 +191,10 @@ export class HpackEncoder {
     const nameLength = isAuthority ? AUTHORITY_LENGTH : nameEnd - nameStart;
     const at = this.#table.add(nameLength, valueEnd - valueStart, kind, hash);
     if (at < 0) return;
+    this.#values ??= new EntryIndex();
+    this.#names ??= new EntryIndex();
+    this.#values.add(hash);
+    this.#names.add(kind);
     const { lines } = this.#table;
     const { bytes, view } = this.#memory;
     // A name with a header ID is not compared.

@@ -68,6 +68,29 @@ t.test('a field that repeats takes one byte', (t) => {
   t.end();
 });
 
+t.test('it does so while other values come and go, and after the table has been emptied', (t) => {
+  const encoder = new EncoderBench();
+  const decoder = new DecoderBench();
+  const constant = ['x-constant', 'some value'] as const;
+  const send = (field: readonly [string, string]): number => {
+    const block = encoder.encode([field]);
+    t.same(decoder.decode(block), [field.join(': ')]);
+    return block.length;
+  };
+  const lengths = Array.from({ length: 1000 }, (_, turn) => {
+    send([`x-other-${turn % 7}`, `value ${turn}`]);
+    return send(constant);
+  });
+  // The table keeps the about 90 newest fields, and an entry does not move when it is used.
+  t.ok(lengths.filter((length) => length > 2).length <= 25, String(lengths));
+  encoder.encoder.setLimit(0);
+  send(constant);
+  encoder.encoder.setLimit(4096);
+  send(constant);
+  t.equal(send(constant), 1);
+  t.end();
+});
+
 t.test('secrets and values that do not repeat are not indexed', (t) => {
   const encoder = new EncoderBench();
   const fields = ['authorization', 'set-cookie', 'content-length', 'etag', 'cookie'].map(
