@@ -11,7 +11,7 @@ import { makeTlsFiles, type TlsFiles } from './certificates.js';
 import { startHttp2Hosts } from './peers/http2-hosts.js';
 import { startSecureHost } from './peers/secure-host.js';
 import { timeToFirstAnswer } from './start-up.js';
-import { GRPC_MESSAGE } from './workloads.js';
+import { GRPC_MESSAGE, GRPC_PATH, GRPC_STREAM, GRPC_STREAM_PATH } from './workloads.js';
 
 export interface Environment {
   cores: Cores;
@@ -25,8 +25,8 @@ export interface Environment {
   tls: TlsFiles;
   /** Absolute paths of the compiled programs. */
   programs: { relay: string; idle: string };
-  /** The request body of a call of gRPC. */
-  grpcBody: string;
+  /** Files with the request bodies of calls of gRPC, by path. */
+  grpcBodies: Readonly<Record<string, string>>;
   /** Ends the upstreams. */
   stop(): Promise<void>;
 }
@@ -50,10 +50,14 @@ export async function prepareEnvironment(): Promise<Environment> {
   const secureHost = startSecureHost(cores.load, directory, secureUpstreamPort, tls);
   const [http2Port, grpcPort] = [await freePort(), await freePort()];
   const http2Hosts = startHttp2Hosts(cores.load, directory, [http2Port, grpcPort]);
-  const grpcBody = join(directory, 'grpc-message');
-  writeFileSync(grpcBody, GRPC_MESSAGE);
+  const grpcBodies = {
+    [GRPC_PATH]: join(directory, 'grpc-message'),
+    [GRPC_STREAM_PATH]: join(directory, 'grpc-stream'),
+  };
+  writeFileSync(grpcBodies[GRPC_PATH]!, GRPC_MESSAGE);
+  writeFileSync(grpcBodies[GRPC_STREAM_PATH]!, GRPC_STREAM);
   const programs = { relay: compile('relay'), idle: compile('idle') };
   const stop = async () => void (await Promise.all([upstream, secureHost, ...http2Hosts].map(end)));
   const ports = { upstreamPort, secureUpstreamPort, http2Port, grpcPort };
-  return { cores, directory, ...ports, tls, programs, grpcBody, stop };
+  return { cores, directory, ...ports, tls, programs, grpcBodies, stop };
 }

@@ -85,7 +85,7 @@ async function loadHttp2(
   workload: Workload,
   port: number,
   seconds: number,
-  { cores, grpcBody, tls }: Environment,
+  { cores, grpcBodies, tls }: Environment,
 ): Promise<WrkResult> {
   const { connections, path, protocol, streams } = workload;
   const isGrpc = protocol === 'grpc';
@@ -93,7 +93,7 @@ async function loadHttp2(
   const args = [
     ...['-t', '1', '-c', String(connections), '-m', String(streams), '-D', String(seconds)],
     ...headers.flatMap((header) => ['-H', header]),
-    ...(isGrpc ? ['-d', grpcBody] : []),
+    ...(isGrpc ? ['-d', grpcBodies[path]!] : []),
     `${hasTls(workload) ? 'https' : 'http'}://127.0.0.1:${port}${path}`,
   ];
   const env = { ...process.env, OPENSSL_CONF: tls.clientConfig };

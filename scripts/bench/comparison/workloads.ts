@@ -87,6 +87,10 @@ export const GRPC_PATH = '/bench.Service/Unary.grpc';
 /** A message of 11 bytes with its prefix. */
 export const GRPC_MESSAGE = '\0\0\0\0\x0bhello world';
 
+export const GRPC_STREAM_PATH = '/bench.Service/Stream.grpc';
+/** 100 messages of 1 KiB. */
+export const GRPC_STREAM = `\0\0\0\x04\0${'x'.repeat(1024)}`.repeat(100);
+
 /** As `h2load -c 16 -m 32`, and one request at a time. */
 const HTTP2: readonly Workload[] = [
   workload('h2c-16x32', false, { protocol: 'h2c', connections: 16, streams: 32 }),
@@ -94,6 +98,7 @@ const HTTP2: readonly Workload[] = [
   workload('h2-tls-16x32', false, { protocol: 'h2', connections: 16, streams: 32 }),
   workload('h2c-to-h2c-16x32', false, { protocol: 'h2ToH2', connections: 16, streams: 32 }),
   workload('grpc-unary-16x32', false, { protocol: 'grpc', path: GRPC_PATH, connections: 16, streams: 32 }),
+  workload('grpc-stream-16x4', false, { protocol: 'grpc', path: GRPC_STREAM_PATH, connections: 16, streams: 4 }),
 ];
 
 const FILTERS: readonly Workload[] = [

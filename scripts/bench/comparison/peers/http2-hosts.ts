@@ -4,7 +4,7 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { spawnPinned } from '../../processes.js';
-import { GRPC_MESSAGE, GRPC_PATH } from '../workloads.js';
+import { GRPC_MESSAGE, GRPC_PATH, GRPC_STREAM, GRPC_STREAM_PATH } from '../workloads.js';
 
 const MAX_STREAMS = '1000';
 
@@ -12,6 +12,7 @@ const EMPTY = '\0\0\0\0\0';
 /** The messages of the answers: spans are accepted, requests allowed, and RateLimitResponse.overall_code is OK. */
 const ANSWERS: Readonly<Record<string, string>> = {
   [GRPC_PATH]: GRPC_MESSAGE,
+  [GRPC_STREAM_PATH]: GRPC_STREAM,
   '/opentelemetry.proto.collector.trace.v1.TraceService/Export': EMPTY,
   '/envoy.service.auth.v3.Authorization/Check': EMPTY,
   '/envoy.service.ratelimit.v3.RateLimitService/ShouldRateLimit': '\0\0\0\0\x02\x08\x01',
