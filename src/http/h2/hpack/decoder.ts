@@ -6,13 +6,13 @@ import type { Memory } from '../../../io/memory.js';
 import { DynamicTable } from './dynamic-table.js';
 import { huffmanDecode, maxDecodedLength } from './huffman.js';
 import {
-  ENTRY_WORDS,
+  ENTRY_BYTES,
   Entry,
   FieldKind,
   HOST_NAME,
   kindOfName,
   kindOfValue,
-  STATIC_LINES,
+  STATIC_ENTRIES,
   STATIC_SIZE,
 } from './static-table.js';
 
@@ -103,21 +103,22 @@ export class HpackDecoder {
   }
 
   #indexed(index: number, sink: FieldSink): boolean {
-    const { records, lines, at } = this.#entry(index);
+    const { view, at } = this.#entry(index);
     if (at < 0) return false;
-    const nameLength = records[at + Entry.NameLength]!;
-    const valueLength = records[at + Entry.ValueLength]!;
+    const kind = view.getInt32(at + Entry.Kind, true);
+    const nameLength = view.getInt32(at + Entry.NameLength, true);
+    const valueLength = view.getInt32(at + Entry.ValueLength, true);
     const length = nameLength + valueLength + 4;
     if (sink.isFull) {
-      sink.field(records[at + Entry.Kind]!, 0, nameLength, 0, valueLength);
+      sink.field(kind, 0, nameLength, 0, valueLength);
       return true;
     }
     const line = this.#room(length);
-    const from = records[at]!;
-    copyBytes(this.#memory.view, line, lines, from, from + length);
+    const from = view.getInt32(at + Entry.Line, true);
+    copyBytes(this.#memory.view, line, view, from, from + length);
     this.#next = line + length;
     const nameEnd = line + nameLength;
-    sink.field(records[at + Entry.Kind]!, line, nameEnd, nameEnd + 2, nameEnd + 2 + valueLength);
+    sink.field(kind, line, nameEnd, nameEnd + 2, nameEnd + 2 + valueLength);
     return true;
   }
 
@@ -131,15 +132,16 @@ export class HpackDecoder {
     let line: number;
     let nameEnd: number;
     if (index > 0) {
-      const { records, lines, at: record } = this.#entry(index);
+      const { view: entries, at: record } = this.#entry(index);
       if (record < 0) return -1;
-      const nameLength = records[record + Entry.NameLength]!;
-      kind = records[record + Entry.Kind]! & ~FieldKind.InvalidValue;
+      const nameLength = entries.getInt32(record + Entry.NameLength, true);
+      kind = entries.getInt32(record + Entry.Kind, true) & ~FieldKind.InvalidValue;
       const room = this.#stringRoom(at, end);
       if (room < 0) return -1;
       line = this.#room(nameLength + room + 4);
       nameEnd = line + nameLength;
-      copyBytes(view, line, lines, records[record]!, records[record]! + nameLength);
+      const from = entries.getInt32(record + Entry.Line, true);
+      copyBytes(view, line, entries, from, from + nameLength);
     } else {
       const nameRoom = this.#stringRoom(at, end);
       const valueAt = nameRoom < 0 ? -1 : this.#skipString(at, end);
@@ -174,21 +176,19 @@ export class HpackDecoder {
   #add(line: number, nameLength: number, valueLength: number, kind: number): void {
     const to = this.#table.add(nameLength, valueLength, kind, 0);
     if (to < 0) return;
-    copyBytes(this.#table.lines, to, this.#memory.view, line, line + nameLength + valueLength + 4);
+    copyBytes(this.#table.view, to, this.#memory.view, line, line + nameLength + valueLength + 4);
   }
 
   /** The entry of an index; `at` is -1 if there is none. The object is reused. */
   #entry(index: number): TableEntry {
     const entry = ENTRY;
     if (index <= STATIC_SIZE) {
-      entry.records = STATIC_LINES.records;
-      entry.lines = STATIC_LINES.view;
-      entry.at = index === 0 ? -1 : (index - 1) * ENTRY_WORDS;
+      entry.view = STATIC_ENTRIES;
+      entry.at = index === 0 ? -1 : (index - 1) * ENTRY_BYTES;
       return entry;
     }
     const place = index - STATIC_SIZE - 1;
-    entry.records = this.#table.records;
-    entry.lines = this.#table.lines;
+    entry.view = this.#table.view;
     entry.at = place < this.#table.count ? this.#table.recordOf(place) : -1;
     return entry;
   }
@@ -260,9 +260,8 @@ export class HpackDecoder {
 }
 
 interface TableEntry {
-  records: Int32Array;
-  lines: DataView;
+  view: DataView;
   at: number;
 }
 
-const ENTRY: TableEntry = { records: STATIC_LINES.records, lines: STATIC_LINES.view, at: -1 };
+const ENTRY: TableEntry = { view: STATIC_ENTRIES, at: -1 };

@@ -1,21 +1,22 @@
 // The dynamic table of an HPACK decoder or encoder (RFC 7541, section 2.3.2). Entries are kept as lines "name: value CRLF", so that the
 // decoder copies one range into a head for a reference.
 
-import { ENTRY_WORDS, Entry, tableNameLength } from './static-table.js';
+import { ENTRY_BYTES, Entry, tableNameLength } from './static-table.js';
 
 /** The overhead of an entry (RFC 7541, section 4.1). */
 export const ENTRY_OVERHEAD = 32;
 
-const FIRST_LINE_BYTES = 512;
-const FIRST_ENTRIES = 16;
+/** Enough for the fields that a browser sends with each request. */
+const FIRST_ENTRIES = 8;
+const FIRST_LINE_BYTES = 352;
 
 export class DynamicTable {
   /** Maximum size of the entries. */
   maxBytes: number;
-  /** The records of all entries in a ring; see recordOf(). */
-  records = NO_RECORDS;
-  /** The lines. Both are allocated with the first entry, since many connections never index a field. */
-  lines = NO_LINES;
+  /** The records of all entries in a ring, see recordOf(), and then their lines. Allocated with the first entry: many connections never index a field. */
+  view = EMPTY;
+  /** How many records the ring has. */
+  #capacity = 0;
   #bytes = 0;
   #count = 0;
   /** Ring index of the newest entry. */
@@ -37,10 +38,10 @@ export class DynamicTable {
     return this.#bytes;
   }
 
-  /** Returns the index in `records` of an entry's record; entry 0 is the newest. It must exist. */
+  /** Returns the offset in `view` of an entry's record; entry 0 is the newest. It must exist. */
   recordOf(entry: number): number {
-    const at = (this.#newest - entry) * ENTRY_WORDS;
-    return at < 0 ? at + this.records.length : at;
+    const slot = this.#newest - entry;
+    return (slot < 0 ? slot + this.#capacity : slot) * ENTRY_BYTES;
   }
 
   /** Changes the maximum size, and evicts what no longer fits. */
@@ -50,7 +51,7 @@ export class DynamicTable {
   }
 
   /**
-   * Adds an entry as the newest one. Returns the offset in `lines` where the caller writes its line, or -1 for an entry larger than the
+   * Adds an entry as the newest one. Returns the offset in `view` where the caller writes its line, or -1 for an entry larger than the
    * table, which empties it (RFC 7541, section 4.4). `hash`: for the encoder's look-ups.
    */
   add(nameLength: number, valueLength: number, kind: number, hash: number): number {
@@ -60,14 +61,14 @@ export class DynamicTable {
     const length = nameLength + valueLength + 4;
     this.#reserve(length);
     const line = this.#end;
-    const capacity = this.records.length / ENTRY_WORDS;
-    this.#newest = this.#newest + 1 === capacity ? 0 : this.#newest + 1;
-    const at = this.#newest * ENTRY_WORDS;
-    this.records[at] = line;
-    this.records[at + Entry.NameLength] = nameLength;
-    this.records[at + Entry.ValueLength] = valueLength;
-    this.records[at + Entry.Kind] = kind;
-    this.records[at + Entry.Hash] = hash;
+    this.#newest = this.#newest + 1 === this.#capacity ? 0 : this.#newest + 1;
+    const at = this.#newest * ENTRY_BYTES;
+    const { view } = this;
+    view.setInt32(at + Entry.Line, line, true);
+    view.setInt32(at + Entry.NameLength, nameLength, true);
+    view.setInt32(at + Entry.ValueLength, valueLength, true);
+    view.setInt32(at + Entry.Kind, kind, true);
+    view.setInt32(at + Entry.Hash, hash, true);
     this.#end = line + length;
     this.#count++;
     this.#bytes += bytes;
@@ -76,50 +77,63 @@ export class DynamicTable {
 
   /** Evicts the oldest entries until `bytes` more fit, or the table is empty. */
   #evict(bytes: number): void {
+    const { view } = this;
     while (this.#count > 0 && this.#bytes + bytes > this.maxBytes) {
       const at = this.recordOf(this.#count - 1);
-      const nameLength = this.records[at + Entry.NameLength]!;
-      const valueLength = this.records[at + Entry.ValueLength]!;
-      this.#bytes -= tableNameLength(this.records[at + Entry.Kind]!, nameLength) + valueLength + ENTRY_OVERHEAD;
-      this.#start = this.records[at + Entry.Line]! + nameLength + valueLength + 4;
+      const nameLength = view.getInt32(at + Entry.NameLength, true);
+      const valueLength = view.getInt32(at + Entry.ValueLength, true);
+      const kind = view.getInt32(at + Entry.Kind, true);
+      this.#bytes -= tableNameLength(kind, nameLength) + valueLength + ENTRY_OVERHEAD;
+      this.#start = view.getInt32(at + Entry.Line, true) + nameLength + valueLength + 4;
       this.#count--;
     }
-    if (this.#count === 0) this.#start = this.#end = 0;
+    if (this.#count === 0) this.#start = this.#end = this.#capacity * ENTRY_BYTES;
   }
 
   /** Makes room for one more entry with a line of `length` bytes. */
   #reserve(length: number): void {
-    if ((this.#count + 1) * ENTRY_WORDS > this.records.length) this.#growRecords();
-    if (this.#end + length <= this.lines.byteLength) return;
+    const isFull = this.#count === this.#capacity;
+    if (!isFull && this.#end + length <= this.view.byteLength) return;
     const used = this.#end - this.#start;
-    let capacity = Math.max(this.lines.byteLength, FIRST_LINE_BYTES);
-    // Half of the buffer is free after the move, so that moves are rare.
-    while ((used + length) * 2 > capacity) capacity *= 2;
-    const from = new Uint8Array(this.lines.buffer, this.#start, used);
-    if (capacity === this.lines.byteLength) new Uint8Array(this.lines.buffer).set(from);
-    else {
-      const larger = new Uint8Array(capacity);
-      larger.set(from);
-      this.lines = new DataView(larger.buffer);
-    }
-    for (let entry = 0; entry < this.#count; entry++) {
-      const at = this.recordOf(entry);
-      this.records[at] = this.records[at]! - this.#start;
-    }
-    this.#start = 0;
-    this.#end = used;
+    const capacity = isFull ? Math.max(FIRST_ENTRIES, this.#capacity * 2) : this.#capacity;
+    let lineBytes = Math.max(this.view.byteLength - this.#capacity * ENTRY_BYTES, FIRST_LINE_BYTES);
+    // Half of the bytes are free after the move, so that moves are rare.
+    while ((used + length) * 2 > lineBytes) lineBytes *= 2;
+    if (capacity * ENTRY_BYTES + lineBytes > this.view.byteLength) this.#grow(capacity, lineBytes, used);
+    else this.#compact(used);
   }
 
-  #growRecords(): void {
-    const larger = new Int32Array(Math.max(FIRST_ENTRIES * ENTRY_WORDS, this.records.length * 2));
+  /** Moves the lines to the beginning of their room. */
+  #compact(used: number): void {
+    const lines = this.#capacity * ENTRY_BYTES;
+    new Uint8Array(this.view.buffer).copyWithin(lines, this.#start, this.#end);
     for (let entry = 0; entry < this.#count; entry++) {
-      const at = this.recordOf(entry);
-      larger.set(this.records.subarray(at, at + ENTRY_WORDS), (this.#count - 1 - entry) * ENTRY_WORDS);
+      const at = this.recordOf(entry) + Entry.Line;
+      this.view.setInt32(at, this.view.getInt32(at, true) - this.#start + lines, true);
     }
-    this.records = larger;
+    this.#start = lines;
+    this.#end = lines + used;
+  }
+
+  /** Moves all entries to a larger view, the oldest one first. */
+  #grow(capacity: number, lineBytes: number, used: number): void {
+    const lines = capacity * ENTRY_BYTES;
+    const moved = new DataView(new ArrayBuffer(lines + lineBytes));
+    const from = new Uint8Array(this.view.buffer);
+    const to = new Uint8Array(moved.buffer);
+    for (let slot = 0; slot < this.#count; slot++) {
+      const record = this.recordOf(this.#count - 1 - slot);
+      const at = slot * ENTRY_BYTES;
+      to.set(from.subarray(record, record + ENTRY_BYTES), at);
+      moved.setInt32(at + Entry.Line, this.view.getInt32(record + Entry.Line, true) - this.#start + lines, true);
+    }
+    to.set(from.subarray(this.#start, this.#start + used), lines);
+    this.view = moved;
+    this.#capacity = capacity;
     this.#newest = this.#count - 1;
+    this.#start = lines;
+    this.#end = lines + used;
   }
 }
 
-const NO_RECORDS = new Int32Array(0);
-const NO_LINES = new DataView(new ArrayBuffer(0));
+const EMPTY = new DataView(new ArrayBuffer(0));

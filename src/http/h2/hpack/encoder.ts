@@ -11,6 +11,9 @@ import { Entry, STATIC_FIELDS, STATIC_INDEX_BY_ID, STATIC_SIZE } from './static-
 /** Size of the dynamic table, unless the peer allows less: the default of the protocol. */
 const MAX_TABLE_BYTES = 4096;
 
+/** Tables with more entries than this have an index. */
+const MAX_UNINDEXED = 16;
+
 /** The most bytes that a field takes besides its name and value: a first byte, and two lengths below 2^28. */
 export const FIELD_OVERHEAD = 12;
 /** The most bytes of the size updates at the beginning of a block. */
@@ -38,9 +41,8 @@ export const enum StaticIndex {
 export class HpackEncoder {
   readonly #memory: Memory;
   readonly #table: DynamicTable;
-  /** By name and value, and by name; undefined: the table has never had an entry. */
-  #values: EntryIndex | undefined;
-  #names: EntryIndex | undefined;
+  /** Undefined: the entries are so few that they are compared one by one. */
+  #index: EntryIndex | undefined;
   readonly #usesHuffman: boolean;
   /** The smallest limit that the peer has set since the last block, and the last one; -1 if it has set none. */
   #lowestLimit = -1;
@@ -159,13 +161,13 @@ export class HpackEncoder {
     valueStart: number,
     valueEnd: number,
   ): number {
-    const index = this.#values;
-    if (index === undefined) return -1;
+    const index = this.#index;
     const table = this.#table;
-    const { count, records } = table;
-    for (let entry = index.first(hash); entry < count; entry = index.next(entry)) {
+    const { count, view } = table;
+    let entry = index === undefined ? 0 : index.firstField(hash);
+    for (; entry < count; entry = index === undefined ? entry + 1 : index.nextField(entry)) {
       const at = table.recordOf(entry);
-      if (records[at + Entry.Hash] !== hash || records[at + Entry.Kind] !== kind) continue;
+      if (view.getInt32(at + Entry.Hash, true) !== hash || view.getInt32(at + Entry.Kind, true) !== kind) continue;
       if (kind < 0 && !this.#hasName(at, nameStart, nameEnd)) continue;
       if (this.#hasValue(at, valueStart, valueEnd)) return entry;
     }
@@ -174,13 +176,13 @@ export class HpackEncoder {
 
   /** Returns the index of the newest entry with a name, or 0. */
   #findName(kind: number, nameStart: number, nameEnd: number): number {
-    const index = this.#names;
-    if (index === undefined) return 0;
+    const index = this.#index;
     const table = this.#table;
-    const { count, records } = table;
-    for (let entry = index.first(kind); entry < count; entry = index.next(entry)) {
+    const { count, view } = table;
+    let entry = index === undefined ? 0 : index.firstName(kind);
+    for (; entry < count; entry = index === undefined ? entry + 1 : index.nextName(entry)) {
       const at = table.recordOf(entry);
-      if (records[at + Entry.Kind] !== kind) continue;
+      if (view.getInt32(at + Entry.Kind, true) !== kind) continue;
       if (kind > 0 || this.#hasName(at, nameStart, nameEnd)) return STATIC_SIZE + 1 + entry;
     }
     return 0;
@@ -191,38 +193,46 @@ export class HpackEncoder {
     const nameLength = isAuthority ? AUTHORITY_LENGTH : nameEnd - nameStart;
     const at = this.#table.add(nameLength, valueEnd - valueStart, kind, hash);
     if (at < 0) return;
-    this.#values ??= new EntryIndex();
-    this.#names ??= new EntryIndex();
-    this.#values.add(hash);
-    this.#names.add(kind);
-    const { lines } = this.#table;
+    if (this.#index !== undefined) this.#index.add(hash, kind);
+    else if (this.#table.count > MAX_UNINDEXED) this.#index = this.#makeIndex();
+    const { view: table } = this.#table;
     const { bytes, view } = this.#memory;
     // A name with a header ID is not compared.
-    if (kind < 0) for (let i = 0; i < nameLength; i++) lines.setUint8(at + i, FOLD[bytes[nameStart + i]!]!);
-    copyBytes(lines, at + nameLength, view, valueStart, valueEnd);
+    if (kind < 0) for (let i = 0; i < nameLength; i++) table.setUint8(at + i, FOLD[bytes[nameStart + i]!]!);
+    copyBytes(table, at + nameLength, view, valueStart, valueEnd);
+  }
+
+  #makeIndex(): EntryIndex {
+    const index = new EntryIndex();
+    const table = this.#table;
+    for (let entry = table.count - 1; entry >= 0; entry--) {
+      const at = table.recordOf(entry);
+      index.add(table.view.getInt32(at + Entry.Hash, true), table.view.getInt32(at + Entry.Kind, true));
+    }
+    return index;
   }
 
   #hasName(record: number, start: number, end: number): boolean {
-    const { records, lines } = this.#table;
+    const { view } = this.#table;
     const length = end - start;
-    if (records[record + Entry.NameLength] !== length) return false;
-    const line = records[record]!;
+    if (view.getInt32(record + Entry.NameLength, true) !== length) return false;
+    const line = view.getInt32(record + Entry.Line, true);
     const { bytes } = this.#memory;
-    for (let i = 0; i < length; i++) if (lines.getUint8(line + i) !== FOLD[bytes[start + i]!]) return false;
+    for (let i = 0; i < length; i++) if (view.getUint8(line + i) !== FOLD[bytes[start + i]!]) return false;
     return true;
   }
 
   #hasValue(record: number, start: number, end: number): boolean {
-    const { records, lines } = this.#table;
+    const { view: table } = this.#table;
     const length = end - start;
-    if (records[record + Entry.ValueLength] !== length) return false;
-    const value = records[record]! + records[record + Entry.NameLength]!;
+    if (table.getInt32(record + Entry.ValueLength, true) !== length) return false;
+    const value = table.getInt32(record + Entry.Line, true) + table.getInt32(record + Entry.NameLength, true);
     const { bytes, view } = this.#memory;
     let i = 0;
     for (; i + 4 <= length; i += 4) {
-      if (lines.getInt32(value + i, true) !== view.getInt32(start + i, true)) return false;
+      if (table.getInt32(value + i, true) !== view.getInt32(start + i, true)) return false;
     }
-    for (; i < length; i++) if (lines.getUint8(value + i) !== bytes[start + i]) return false;
+    for (; i < length; i++) if (table.getUint8(value + i) !== bytes[start + i]) return false;
     return true;
   }
 

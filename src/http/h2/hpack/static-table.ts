@@ -21,17 +21,18 @@ export const enum FieldKind {
   Mask = 127,
 }
 
-/** Words of an entry's record in a table. */
-export const ENTRY_WORDS = 5;
+/** Bytes of an entry's record in a table. */
+export const ENTRY_BYTES = 20;
+/** Offsets of its members, each an Int32 in little-endian order. */
 export const enum Entry {
   /** Offset of the line "name: value CRLF". The line of an :authority begins with "host", because it is forwarded so. */
   Line = 0,
-  NameLength = 1,
-  ValueLength = 2,
+  NameLength = 4,
+  ValueLength = 8,
   /** The encoder uses a hash of the name in place of a kind, if the name has no header ID. */
-  Kind = 3,
+  Kind = 12,
   /** Only in the table of an encoder: a hash of name and value. */
-  Hash = 4,
+  Hash = 16,
 }
 
 /** Each entry is a name, and a value if there is one. */
@@ -159,24 +160,31 @@ export function tableNameLength(kind: number, nameLength: number): number {
   return kind === FieldKind.Authority ? ':authority'.length : nameLength;
 }
 
-/** The lines of the static table; index 1 has the record 0. */
-export const STATIC_LINES = /* @__PURE__ */ makeLines();
+/** The records of the static table, followed by its lines; index 1 has the record 0. */
+export const STATIC_ENTRIES = /* @__PURE__ */ makeEntries();
 
-function makeLines(): { readonly view: DataView; readonly records: Int32Array } {
+function makeEntries(): DataView {
   const lines: string[] = [];
-  const records = new Int32Array(STATIC_SIZE * ENTRY_WORDS);
-  let offset = 0;
+  const records = new DataView(new ArrayBuffer(STATIC_SIZE * ENTRY_BYTES));
+  let offset = records.byteLength;
   for (let index = 0; index < STATIC_SIZE; index++) {
     const { name, value } = STATIC_FIELDS[index + 1]!;
     const bytes = encoder.encode(name);
     const kind = kindOfName(bytes, new DataView(bytes.buffer), 0, bytes.length);
     const shown = kind === FieldKind.Authority ? 'host' : name;
     const line = `${shown}: ${value}\r\n`;
-    records.set([offset, shown.length, value.length, kind, 0], index * ENTRY_WORDS);
+    const at = index * ENTRY_BYTES;
+    records.setInt32(at + Entry.Line, offset, true);
+    records.setInt32(at + Entry.NameLength, shown.length, true);
+    records.setInt32(at + Entry.ValueLength, value.length, true);
+    records.setInt32(at + Entry.Kind, kind, true);
     lines.push(line);
     offset += line.length;
   }
-  return { view: new DataView(encoder.encode(lines.join('')).buffer), records };
+  const entries = new Uint8Array(offset);
+  entries.set(new Uint8Array(records.buffer));
+  entries.set(encoder.encode(lines.join('')), records.byteLength);
+  return new DataView(entries.buffer);
 }
 
 /** By header ID: the first index of the name in the static table, or 0. */
@@ -185,7 +193,7 @@ export const STATIC_INDEX_BY_ID = /* @__PURE__ */ indexById();
 function indexById(): Uint8Array {
   const indexes = new Uint8Array(64);
   for (let index = STATIC_SIZE; index > 0; index--) {
-    const kind = STATIC_LINES.records[(index - 1) * ENTRY_WORDS + Entry.Kind]!;
+    const kind = STATIC_ENTRIES.getInt32((index - 1) * ENTRY_BYTES + Entry.Kind, true);
     if (kind > 0 && kind < FieldKind.Authority) indexes[kind] = index;
   }
   // An authority is sent as such, never as a host.
