@@ -105,12 +105,17 @@ static_resources:
   listeners:
   - name: "l${control}"
     address: { pipe: { path: /a } }
-    filter_chains: [ { filters: [] } ]
+    filter_chains: [ { filters: [ { name: h, typed_config: { "@type": ${HCM_URL}, stat_prefix: h, server_name: "s${control}", via: "v${control}",
+      http_filters: [ ${ROUTER} ], route_config: { virtual_hosts: [ { name: v, domains: [ "*" ], routes: [
+        { match: { prefix: / }, redirect: { path_redirect: "/p${control}" } } ] } ] } } } ] } ]
   clusters:
   - name: "d${control}"
 `,
         `baton.yaml:1:13: node.id: ${BREAKS_A_HEADER}`,
         `${LISTENER}.name: ${BREAKS_A_LINE}`,
+        `typed_config.server_name: ${BREAKS_A_HEADER}`,
+        `typed_config.via: ${BREAKS_A_HEADER}`,
+        `redirect.path_redirect: ${BREAKS_A_HEADER}`,
         `${CLUSTER}.name: ${BREAKS_A_HEADER}`,
       ] as const,
   ),

@@ -14,6 +14,8 @@ const IN_HEADS: Fields = {
   'envoy.config.core.v3.Pipe': ['path'],
   'envoy.config.core.v3.EnvoyInternalAddress': ['server_listener_name', 'endpoint_id'],
   'envoy.config.cluster.v3.Cluster': ['name', 'alt_stat_name'],
+  'envoy.config.route.v3.RedirectAction': ['host_redirect', 'path_redirect', 'prefix_rewrite', 'scheme_redirect'],
+  'envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager': ['server_name', 'via'],
   'envoy.config.endpoint.v3.Endpoint': ['hostname'],
   'envoy.config.route.v3.VirtualHost': ['name'],
   'envoy.config.route.v3.Route': ['name'],

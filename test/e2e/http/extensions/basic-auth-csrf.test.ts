@@ -62,7 +62,7 @@ besideEnvoy('a request needs the name and the password of a user', async (t, pro
       main: { '@type': BASIC, users, forward_username_header: 'x-user', emit_dynamic_metadata: true },
       open: { '@type': BASIC, users, authentication_header: 'x-auth', allow_missing: true, realm: 'my "realm"' },
     },
-    { '@type': `${BASIC}PerRoute`, users: { inline_string: `bob:${sha('pw')}` } },
+    { '@type': `${BASIC}PerRoute`, users: { inline_string: `bob:${sha('pw')}` }, realm: 'Büro 東' },
   );
   const failed = 'User authentication failed.';
   const cases: [string | undefined, string, string][] = [
@@ -89,7 +89,9 @@ besideEnvoy('a request needs the name and the password of a user', async (t, pro
   t.match(JSON.parse(accepted.body), { headers: { 'x-user': 'ann', authorization: basic('ann:pw') } });
   t.equal((await on('main', '/', { authorization: basic('tom:a:b') })).status, 200);
   t.equal((await on('main', '/', { authorization: basic('ann:pw').replace(/=+$/, '') })).status, 200);
-  t.equal((await on('main', '/route', { authorization: basic('ann:pw') })).status, 401);
+  const ofRoute = await on('main', '/route', { authorization: basic('ann:pw') });
+  t.equal(ofRoute.status, 401);
+  t.equal(Buffer.from(ofRoute.headers['www-authenticate'] ?? '', 'latin1').toString(), 'Basic realm="Büro 東"');
   t.equal((await on('main', '/route', { authorization: basic('bob:pw') })).status, 200);
   t.equal((await lines(cases.length + 5))[cases.length], '200 via_upstream ann');
   const twice = `authorization: ${basic('ann:pw')}\r\n`.repeat(2);

@@ -2,6 +2,7 @@
 
 import type { Any, BasicAuth, BasicAuthPerRoute } from '../../../../config/generated/api.js';
 import {
+  byteText,
   type HttpFilterExtension,
   headerKey,
   obeyed,
@@ -63,5 +64,5 @@ export const basicAuth: HttpFilterExtension<BasicAuth> = {
 function usersOf({ realm = '', users }: BasicAuth | BasicAuthPerRoute, where: string): UsersOfPlace {
   const at = where === '' ? 'users' : `${where}.users`;
   const text = users === undefined ? '' : readDataSource(users, at).toString();
-  return { realm, users: new Users(text, at) };
+  return { realm: byteText(realm), users: new Users(text, at) };
 }
