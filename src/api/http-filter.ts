@@ -97,6 +97,11 @@ export interface HttpContext<C = unknown> extends StreamContext {
    * This copies all fields: use `request` for everything else.
    */
   toRequest(): Promise<Request>;
+  /**
+   * Returns a text with %OPERATORS% of access logs, such as '%PROTOCOL% %DOWNSTREAM_TLS_CIPHER%', as they are now; `-` for what is not
+   * known. Those for headers are not available.
+   */
+  format(text: string): string;
   /** Selects the route again from the changed request when the hook ends. Only in onRequest. */
   rematchRoute(): void;
 }

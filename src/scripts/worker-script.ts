@@ -1,17 +1,19 @@
 // One module on a worker: the version that new requests use.
 
 import { type Definitions, definitionOf } from './definition.js';
-import type { ScriptKind } from './image.js';
+import type { ScriptImage, ScriptKind } from './image.js';
 import { ImageFiles } from './linking/image-files.js';
 import { evaluateScript } from './linking/script-linker.js';
 import type { PublishedScript } from './published.js';
-import { scriptErrorText, scriptPlace } from './script-error.js';
+import { functionPlace, scriptErrorText, scriptPlace } from './script-error.js';
 
 export class WorkerScript {
   readonly name: string;
   /** The generation of the version in use; 0: there is none. Filters compare it to detect a new version. */
   generation = 0;
   #exports: Readonly<Record<string, unknown>> = {};
+  /** The files of the version in use. V8 has their texts in any case. */
+  #image: ScriptImage | undefined;
   /** URLs of the files of all versions: requests in flight still use older ones. */
   readonly #files = new Set<string>();
   /** The generation of the last version that was received. */
@@ -32,6 +34,7 @@ export class WorkerScript {
     if (generation < this.generation) return;
     this.generation = generation;
     this.#exports = exports;
+    this.#image = image;
   }
 
   /** Returns what the version in use defines. Throws if it defines something of another kind, or if there is no version. */
@@ -45,8 +48,16 @@ export class WorkerScript {
     return thrown instanceof Error && scriptPlace(thrown, (url) => this.#files.has(url)) !== undefined;
   }
 
-  /** Describes an exception of the module, with its position in the module's files. */
-  errorText(thrown: unknown): string {
-    return scriptErrorText(thrown, (url) => this.#files.has(url));
+  /** Describes an exception of the module, with its position in the module's files, or otherwise that of `hook`, which has failed. */
+  errorText(thrown: unknown, hook?: unknown): string {
+    return scriptErrorText(
+      thrown,
+      (url) => this.#files.has(url),
+      () => functionPlace(hook, this.#sources()),
+    );
+  }
+
+  *#sources(): Generator<readonly [string, string]> {
+    for (const [url, { text }] of Object.entries(this.#image?.files ?? {})) yield [url, text];
   }
 }

@@ -1,8 +1,20 @@
 // What ten public Lua filters of Envoy do, written with the calls that the table in docs/filters-in-typescript.md gives for theirs.
 
+import { readFileSync } from 'node:fs';
 import t from 'tap';
 import { defineHttpFilter } from '../../src/api/index.js';
+import { packagePath } from '../../src/common/package/package-root.js';
+import { API } from '../../src/extensions/filters/http/lua/api.js';
 import { testFilter } from '../../src/testing/index.js';
+
+t.test("the table has every function of Envoy's API", async (t) => {
+  const page = readFileSync(packagePath('docs/filters-in-typescript.md'), 'utf8');
+  const table = page.slice(page.indexOf("## From Envoy's Lua filter"), page.indexOf('## Failures'));
+  const names = new Set(API.flat().map(([name]) => name));
+  const internal = ['__pairs', 'next'];
+  const missing = [...names].filter((name) => !internal.includes(name) && !new RegExp(`\\b${name}\\b`).test(table));
+  t.same(missing, []);
+});
 
 t.test('1: dynamic metadata of an earlier filter becomes headers', async (t) => {
   // streamInfo():dynamicMetadata():get(), headers():add()

@@ -123,6 +123,21 @@ t.test('timers and the signal end with the request', async (t) => {
   t.equal(signals[0]!.aborted, true);
 });
 
+t.test('format() has the operators of access logs, except those for headers', async (t) => {
+  const texts: string[] = [];
+  const filter = defineHttpFilter({
+    onRequest(_request, ctx) {
+      ctx.metadata.set('own', { key: 'kept' });
+      texts.push(ctx.format('%DYNAMIC_METADATA(own:key)% %DOWNSTREAM_TLS_CIPHER% %ROUTE_NAME%'));
+      t.throws(() => ctx.format('%REQ(HOST)%'), /no operators for headers/);
+      t.throws(() => ctx.format('%NO_SUCH%'), /NO_SUCH/);
+    },
+    onStreamEnd: (_end, ctx) => void texts.push(ctx.format('%RESPONSE_CODE%')),
+  });
+  await testFilter(filter, { response: { status: 201 } });
+  t.same(texts, ['kept - -', '201']);
+});
+
 t.test('toRequest() gives a Request of the Fetch API', async (t) => {
   const filter = defineHttpFilter({
     async onRequest(_request, ctx) {

@@ -12,8 +12,10 @@ const MAX_TIMERS = 100;
 export interface ScopeOwner {
   /** Runs code of the module like a hook, unless the stream has ended. */
   run(act: () => void): void;
-  /** Called with what a timer of the module has thrown. */
-  timerFailed(thrown: unknown): void;
+  /** Called when code of the module may run after its hook has ended. */
+  outlivesHook(): void;
+  /** Called with what a timer of the module has thrown; `act`: its function. */
+  timerFailed(thrown: unknown, act: unknown): void;
 }
 
 export abstract class StreamScope implements Omit<StreamContext, 'connection'> {
@@ -65,6 +67,7 @@ export abstract class StreamScope implements Omit<StreamContext, 'connection'> {
 
   setTimeout(act: () => void, ms: number): () => void {
     if (this.#isEnded) return () => {};
+    this.#owner.outlivesHook();
     this.#timers ??= new Set();
     if (this.#timers.size >= MAX_TIMERS) throw new RangeError(`a request has at most ${MAX_TIMERS} timers`);
     const timer: Timer = new Timer(undefined, () => {
@@ -92,9 +95,9 @@ export abstract class StreamScope implements Omit<StreamContext, 'connection'> {
     const owner = this.#owner;
     try {
       const result = act();
-      if (result instanceof Promise) result.catch((error: unknown) => owner.run(() => owner.timerFailed(error)));
+      if (result instanceof Promise) result.catch((error: unknown) => owner.run(() => owner.timerFailed(error, act)));
     } catch (error) {
-      owner.timerFailed(error);
+      owner.timerFailed(error, act);
     }
   }
 }

@@ -1,13 +1,10 @@
 // What onLog() gets. What it does not use is not created.
 
 import type { LogEntry } from '../../../api/index.js';
+import { formatOf } from '../../script/formats.js';
 import { keyOf } from '../../script/header-keys.js';
 import { textOfHead } from '../../script/text.js';
-import { compileFormat, type Format, type HeaderView, type StreamInfo, shortFlags } from '../../sdk.js';
-
-/** Compiled formats by text: a module may make them from what clients send. */
-const MAX_FORMATS = 256;
-const formats = new Map<string, Format>();
+import { type HeaderView, type StreamInfo, shortFlags } from '../../sdk.js';
 
 const AUTHORITY = ':authority';
 
@@ -112,12 +109,7 @@ export class ScriptLogEntry implements LogEntry {
   }
 
   format(text: string): string {
-    let format = formats.get(text);
-    if (format === undefined) {
-      format = compileFormat(text);
-      if (formats.size < MAX_FORMATS) formats.set(text, format);
-    }
-    return textOfHead(format.text(this.#stream));
+    return textOfHead(formatOf(text).text(this.#stream));
   }
 }
 

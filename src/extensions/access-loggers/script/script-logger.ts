@@ -4,6 +4,7 @@ import type { FetchInit, FetchResponse, Log, LoggerContext, RuntimeValues, Stats
 import type { Script } from '../../../config/generated/api.js';
 import type { StreamCalls } from '../../script/cluster-fetch.js';
 import { CurrentVersion, type Version } from '../../script/current-version.js';
+import { requestIdOf } from '../../script/faults.js';
 import { type SharedByStreams, sharedByStreams } from '../../script/shared.js';
 import { ScriptFilterStats } from '../../script/stats.js';
 import { type AccessLogger, noHeaderNeeds, type StreamInfo, type WorkerContext } from '../../sdk.js';
@@ -40,9 +41,12 @@ export class ScriptLogger implements AccessLogger {
     const entry = new ScriptLogEntry(info);
     try {
       const result: unknown = version.definition.onLog(entry, this.#contextOf(version));
-      if (result instanceof Promise) result.catch((error: unknown) => this.#failed(error));
+      if (result instanceof Promise) {
+        const requestId = requestIdOf(info.requestHeaders);
+        result.catch((error: unknown) => this.#failed(version, error, requestId));
+      }
     } catch (error) {
-      this.#failed(error);
+      this.#failed(version, error, requestIdOf(info.requestHeaders));
     } finally {
       entry.close();
     }
@@ -60,9 +64,9 @@ export class ScriptLogger implements AccessLogger {
     return this.#context;
   }
 
-  #failed(thrown: unknown): void {
+  #failed({ definition }: Version<'access logger'>, thrown: unknown, requestId: string | undefined): void {
     this.#shared.stats.increment(at.errors);
-    this.#shared.faults.report('onLog', thrown, 'this entry is not logged');
+    this.#shared.faults.report('onLog', thrown, 'this entry is not logged', { hook: definition.onLog, requestId });
   }
 }
 

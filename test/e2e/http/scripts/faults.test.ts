@@ -1,5 +1,6 @@
 // Filters in TypeScript: whatever a hook does wrong, its client gets an answer, the log names the place, and others are served.
 
+import { randomUUID } from 'node:crypto';
 import t, { type Test } from 'tap';
 import { connectRaw, waitFor } from '../../harness/index.js';
 import { echoed, type ScriptProxy, startScriptProxy } from './script-proxy.js';
@@ -37,29 +38,70 @@ export default defineHttpFilter({
 
 const FAULTS: readonly (readonly [path: string, place: string, text: string])[] = [
   ['/throw', '6:28', 'thrown'],
-  ['/value', '', 'it threw a string'],
-  ['/type', '', 'onRequest has returned something else'],
+  ['/value', '4:3', 'it threw a string'],
+  ['/type', '4:3', 'onRequest has returned something else'],
   ['/reject', '9:45', 'rejected'],
-  ['/field', '', 'a b'],
-  ['/status', '', 'a reply cannot have the status 1000'],
-  ['/later-type', '', 'onRequest has returned something else'],
-  ['/later-status', '', 'a reply cannot have the status 1000'],
-  ['/replaced', '', 'setBody() has replaced the body'],
-  ['/timer', '', 'in a timer'],
-  ['/framing', '', "cannot set 'transfer-encoding'"],
+  ['/field', '14:33', 'a b'],
+  ['/status', '15:34', 'a reply cannot have the status 1000'],
+  ['/later-type', '4:3', 'onRequest has returned something else'],
+  ['/later-status', '11:56', 'a reply cannot have the status 1000'],
+  ['/replaced', '12:69', 'setBody() has replaced the body'],
+  ['/timer', '18:85', 'in a timer'],
+  ['/framing', '20:47', "cannot set 'transfer-encoding'"],
 ];
 
 t.test('with the default policy the client gets 500', async (t) => {
   const proxy = await startScriptProxy(t, { files: FILES, filter: { timeout: '0.1s' } });
   for (const [path, place, text] of FAULTS) {
-    t.match(await proxy.get(path), { status: 500, body: 'Internal Server Error' }, path);
-    await logs(proxy, place === '' ? text : `filter.ts:${place}: `);
-    await logs(proxy, text);
+    const id = randomUUID();
+    t.match(
+      await proxy.get(path, { headers: { 'x-request-id': id } }),
+      { status: 500, body: 'Internal Server Error' },
+      path,
+    );
+    const line = await waitFor(() => proxy.baton.stderr.split('\n').find((each) => each.includes(id)), { what: path });
+    t.match(line, `filter.ts:${place}: `, path);
+    t.match(line, text, path);
+    t.ok(line.endsWith(`; the client gets 500 (x-request-id ${id})`), line);
   }
   await proxy.baton.waitForStat('http.main.script.filter.errors', FAULTS.length);
   t.equal((await proxy.get('/never')).status, 500);
   await proxy.baton.waitForStat('http.main.script.filter.timeouts', 1);
-  await logs(proxy, 'it has not ended within 100 ms');
+  await logs(proxy, /filter\.ts:4:3: it has not ended within 100 ms; the client gets 500 \(x-request-id /);
+  await serves(t, proxy);
+});
+
+t.test('the log line of a failure has the request id, wherever the module fails', async (t) => {
+  const proxy = await startScriptProxy(t, {
+    files: {
+      'filter.ts': `
+        import { defineHttpFilter } from 'baton';
+        export default defineHttpFilter({
+          async onRequest(request, ctx) {
+            if (request.path === '/read') { for await (const _ of request.body); throw new Error('after reading'); }
+            if (request.path === '/timer') ctx.setTimeout(() => { throw 'in a timer'; }, 1);
+            if (request.path === '/timer') await new Promise(() => {});
+            ctx.state.path = request.path;
+          },
+          async onResponse(response, ctx) {
+            if (ctx.state.path === '/response') { await response.text(); throw new Error('in the response'); }
+          },
+          onStreamEnd(end, ctx) { if (ctx.state.path === '/end') throw new Error('at the end'); },
+        });`,
+    },
+  });
+  for (const [path, text] of [
+    ['/read', /filter\.ts:5:\d+: after reading/],
+    ['/timer', /failed in a timer: \S+filter\.ts:6:\d+: it threw in a timer/],
+    ['/response', /failed in onResponse: \S+filter\.ts:11:\d+: in the response/],
+    ['/end', /failed in onStreamEnd: \S+filter\.ts:13:\d+: at the end/],
+  ] as const) {
+    const id = randomUUID();
+    const options = { method: 'POST', headers: { 'x-request-id': id }, body: 'x'.repeat(1000) };
+    await proxy.get(path, options).catch(() => {});
+    const line = () => proxy.baton.stderr.split('\n').find((each) => each.includes(`(x-request-id ${id})`));
+    t.match(await waitFor(line, { what: path }), text);
+  }
   await serves(t, proxy);
 });
 

@@ -61,7 +61,7 @@ t.test('hooks see a connection and its bytes, and hold, route or close it', asyn
     const access_log = [fileAccessLog(log, '%CONNECTION_TERMINATION_DETAILS%\n')];
     const listener = tcpListener(name, 0, { cluster: 'a' });
     const [chain] = listener['filter_chains'] as { filters: Config[] }[];
-    const config = { module: 'first', config: { clusters: { second: 'b' } }, timeout: '0.2s', ...more };
+    const config = { module: 'first', config: { clusters: { second: 'b' } }, timeout: '2s', ...more };
     const filters = [{ name: 'first', typed_config: { '@type': TYPE, ...config } }, ...chain!.filters];
     return { ...listener, access_log, filter_chains: [{ filters }] };
   };
@@ -96,7 +96,7 @@ t.test('hooks see a connection and its bytes, and hold, route or close it', asyn
     ['throw', /failed in onData: .*first-line\.ts:\d+:\d+: mine; the connection is closed/],
     ['wrong', /onData has returned something else than nothing, 'more' and 'done'/],
     ['reject', /first-line\.ts:\d+:\d+: later/],
-    ['never', /it has held the connection for 200 ms/],
+    ['never', /it has held the connection for 2000 ms/],
     ['timer', /failed in a timer: .*in a timer/],
     ['nowhere', /setCluster\(\): there is no cluster 'nowhere'/],
     ['unfinished', undefined],

@@ -2,7 +2,9 @@
 
 import type { ConnectionFacts, HttpContext, HttpRequest, Metadata, Reply, RouteFacts } from '../../../../api/index.js';
 import { connectionFacts } from '../../../script/connection-facts.js';
+import { formatOf } from '../../../script/formats.js';
 import { type ScopeOwner, StreamScope } from '../../../script/stream-scope.js';
+import { textOfHead } from '../../../script/text.js';
 import type { StreamControl } from '../../../sdk.js';
 import { routeFacts, StreamMetadata } from './facts.js';
 import { ScriptReply } from './reply.js';
@@ -59,6 +61,15 @@ export class ScriptContext extends StreamScope implements HttpContext {
   toRequest(): Promise<Request> {
     if (this.request === undefined) return Promise.reject(new Error('toRequest() works in onRequest only'));
     return toRequest(this.request, this.signal);
+  }
+
+  format(text: string): string {
+    const format = formatOf(text);
+    const { request, response, trailers } = format.needs;
+    // Heads may have gone on.
+    if (request.size + response.size + trailers.size > 0)
+      throw new TypeError('format() has no operators for headers: use request.headers and response.headers');
+    return textOfHead(format.text(this.#stream.info));
   }
 
   rematchRoute(): void {

@@ -20,6 +20,11 @@ export class ScriptHeaders implements Headers {
     this.#why = why;
   }
 
+  /** Undefined once it was closed. */
+  get openBlock(): HeaderBlock | undefined {
+    return this.#block;
+  }
+
   get block(): HeaderBlock {
     if (this.#block === undefined) throw new Error(this.#why);
     return this.#block;

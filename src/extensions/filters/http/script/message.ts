@@ -93,6 +93,11 @@ export abstract class ScriptMessage implements HttpMessage {
     this.#replacement = bytesOf(body);
   }
 
+  /** Undefined once the message has gone on. */
+  get openHead(): HeaderBlock | undefined {
+    return this.#headers.openBlock;
+  }
+
   protected get block(): HeaderBlock {
     return this.#headers.block;
   }

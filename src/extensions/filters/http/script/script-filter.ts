@@ -1,12 +1,10 @@
 // The filter of one request: calls the hooks of the module's version with which the request began, and obeys what they return.
 
-import type { HttpFilter as Definition, Reply } from '../../../../api/index.js';
-import { writableKey } from '../../../script/header-keys.js';
+import type { HttpFilter as Definition } from '../../../../api/index.js';
+import { requestIdOf } from '../../../script/faults.js';
 import { ScriptFilterStats } from '../../../script/stats.js';
 import type { ScopeOwner } from '../../../script/stream-scope.js';
-import { bytesOf } from '../../../script/text.js';
 import {
-  byteText,
   DataStatus,
   type HeaderBlock,
   HeadersStatus,
@@ -49,6 +47,8 @@ export class ScriptFilter implements HttpFilter, ScopeOwner {
   #waits = NO_WAITS;
   /** This filter has answered the request: its own hooks do not see the reply. */
   #hasReplied = false;
+  /** For the log, read while the head is there: it is not kept for that. */
+  #requestId: string | undefined;
 
   constructor(shared: SharedByRequests, definition: Definition, stream: StreamControl, config: unknown) {
     this.#shared = shared;
@@ -60,14 +60,19 @@ export class ScriptFilter implements HttpFilter, ScopeOwner {
   decodeHeaders(block: HeaderBlock, endStream: boolean): HeadersStatus {
     const definition = this.#definition;
     this.#isHead = block.method === Method.Head;
+    if (definition.onResponse !== undefined || definition.onStreamEnd !== undefined)
+      this.#requestId = requestIdOf(block);
     if (definition.onRequest === undefined) return HeadersStatus.Continue;
     const request = new ScriptRequest(block, endStream, this.#stream);
     this.#request = request;
     this.#context.request = request;
     this.#context.isInRequest = true;
     try {
-      return this.#obey('onRequest', request, definition.onRequest(request, this.#context));
+      const result: unknown = definition.onRequest(request, this.#context);
+      if (result !== undefined) this.#requestId ??= requestIdOf(block);
+      return this.#obey('onRequest', request, result);
     } catch (error) {
+      this.#requestId = requestIdOf(block);
       return this.#failed('onRequest', request, error);
     } finally {
       this.#context.isInRequest = this.#waits !== NO_WAITS;
@@ -118,7 +123,7 @@ export class ScriptFilter implements HttpFilter, ScopeOwner {
         onStreamEnd.call(this.#definition, streamEnd(this.#stream.info), this.#context);
       } catch (error) {
         this.#shared.stats.increment(at.errors);
-        this.#shared.faults.report('onStreamEnd', error, 'the request had ended');
+        this.#report('onStreamEnd', onStreamEnd, error, 'the request had ended');
       }
     }
     this.#request?.abandon(ENDED);
@@ -132,8 +137,12 @@ export class ScriptFilter implements HttpFilter, ScopeOwner {
     this.#stream.run(act);
   }
 
-  timerFailed(thrown: unknown): void {
-    this.#failed('a timer', undefined, thrown);
+  outlivesHook(): void {
+    if (this.#context.isInRequest) this.#requestId ??= requestIdOf(this.#request?.openHead);
+  }
+
+  timerFailed(thrown: unknown, act: unknown): void {
+    this.#failed('a timer', undefined, thrown, act);
   }
 
   // ── The result of a hook ─────────────────────────────────────────────────────────────────────────────────────────
@@ -152,7 +161,7 @@ export class ScriptFilter implements HttpFilter, ScopeOwner {
   /** Returns whether the message stops, because the request was answered. */
   #obeyValue(hook: HookName, message: ScriptMessage, value: unknown): HeadersStatus {
     return value instanceof ScriptReply
-      ? this.#reply(message, value)
+      ? this.#reply(value)
       : this.#failed(hook, message, new TypeError(`${hook} has returned something else than nothing and ctx.reply()`));
   }
 
@@ -189,7 +198,8 @@ export class ScriptFilter implements HttpFilter, ScopeOwner {
     this.#endWait(wait);
     this.#shared.stats.increment(at.timeouts);
     const why = new Error(`it has not ended within ${this.#shared.timeoutMs} ms`);
-    if (this.#fail(hook, message, why, 'script_timeout') === HeadersStatus.Continue) message.release();
+    if (this.#fail(hook, this.#definition[hook], message, why, 'script_timeout') === HeadersStatus.Continue)
+      message.release();
   }
 
   #endWait(wait: Wait): void {
@@ -205,33 +215,42 @@ export class ScriptFilter implements HttpFilter, ScopeOwner {
 
   // ── Answers ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  #reply(message: ScriptMessage, reply: ScriptReply): HeadersStatus {
-    let local: LocalReply;
-    try {
-      local = localReply(reply);
-    } catch (error) {
-      return this.#failed('ctx.reply()', message, error);
-    }
+  #reply(reply: ScriptReply): HeadersStatus {
     this.#shared.stats.increment(at.replies);
-    this.#answer(local);
+    this.#answer(reply.local);
     return HeadersStatus.StopIteration;
   }
 
   /** Counts and logs what a hook has thrown. Returns whether the message stops, because the request was answered. */
-  #failed(hook: string, message: ScriptMessage | undefined, thrown: unknown): HeadersStatus {
+  #failed(
+    hook: string,
+    message: ScriptMessage | undefined,
+    thrown: unknown,
+    failed: unknown = this.#definition[hook as HookName],
+  ): HeadersStatus {
     this.#shared.stats.increment(at.errors);
-    return this.#fail(hook, message, thrown, 'script_error');
+    return this.#fail(hook, failed, message, thrown, 'script_error');
   }
 
-  #fail(hook: string, message: ScriptMessage | undefined, thrown: unknown, details: string): HeadersStatus {
+  #fail(
+    hook: string,
+    failed: unknown,
+    message: ScriptMessage | undefined,
+    thrown: unknown,
+    details: string,
+  ): HeadersStatus {
     const continues = this.#shared.failsOpen;
-    this.#shared.faults.report(hook, thrown, continues ? 'the message goes on' : 'the client gets 500');
+    this.#report(hook, failed, thrown, continues ? 'the message goes on' : 'the client gets 500');
     if (continues) {
       message?.finishAfterFailure();
       return HeadersStatus.Continue;
     }
     this.#answer({ status: 500, body: 'Internal Server Error', details, flags: 0 });
     return HeadersStatus.StopIteration;
+  }
+
+  #report(hook: string, failed: unknown, thrown: unknown, result: string): void {
+    this.#shared.faults.report(hook, thrown, result, { hook: failed, requestId: this.#requestId });
   }
 
   /** Ends what hooks still do with the request and a response that the reply replaces. */
@@ -246,20 +265,3 @@ export class ScriptFilter implements HttpFilter, ScopeOwner {
 
 const ENDED = 'the request has ended';
 const ANSWERED = 'the request was answered';
-
-/** Throws for a status, a body or a field that cannot be sent. */
-function localReply({ body, headers = {}, status }: Reply): LocalReply {
-  if (!(Number.isInteger(status) && status >= 200 && status <= 599))
-    throw new RangeError(`a reply cannot have the status ${status}`);
-  bytesOf(body);
-  const fields = Object.entries(headers).map(([name, value]) => ({ key: writableKey(name), value: byteText(value) }));
-  if (fields.some(({ value }) => /[\r\n\0]/.test(value))) throw new TypeError('a header value is one line');
-  const reply = { status, body, details: 'script_reply', flags: 0 };
-  if (fields.length === 0) return reply;
-  return {
-    ...reply,
-    editHeaders: (block) => {
-      for (const { key, value } of fields) block.set(key, value);
-    },
-  };
-}

@@ -39,6 +39,8 @@ export class ConnectionFilter implements NetworkFilter, ScopeOwner {
   /** A promise of a hook is pending. */
   #isWaiting = false;
   #isStopped = false;
+  /** The last hook was onData. */
+  #hasData = false;
   /** All further bytes pass. */
   #isDone: boolean;
   #isEnded = false;
@@ -84,9 +86,11 @@ export class ConnectionFilter implements NetworkFilter, ScopeOwner {
     act();
   }
 
-  timerFailed(thrown: unknown): void {
+  outlivesHook(): void {}
+
+  timerFailed(thrown: unknown, act: unknown): void {
     this.#isWaiting = false;
-    if (this.#failed('a timer', thrown) === FilterStatus.Continue) this.#client.continueReading();
+    if (this.#failed('a timer', thrown, act) === FilterStatus.Continue) this.#client.continueReading();
   }
 
   // ── Hooks ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -100,6 +104,7 @@ export class ConnectionFilter implements NetworkFilter, ScopeOwner {
 
   #call(hook: HookName, act: () => DataResult | Promise<DataResult>): FilterStatus {
     const { length } = this.#unseen;
+    this.#hasData = hook === 'onData';
     try {
       const result = act();
       if (this.#isEnded || this.#client.isClosed) {
@@ -164,13 +169,14 @@ export class ConnectionFilter implements NetworkFilter, ScopeOwner {
     const why = new Error(`it has held the connection for ${this.#shared.timeoutMs} ms`);
     const wasWaiting = this.#isWaiting;
     this.#isWaiting = false;
-    if (this.#fail(wasWaiting ? 'a hook' : 'onData', why, 'script_timeout') === FilterStatus.Continue)
+    const hook = wasWaiting && !this.#hasData ? 'onConnection' : 'onData';
+    if (this.#fail(hook, why, 'script_timeout', this.#version.definition[hook]) === FilterStatus.Continue)
       this.#client.continueReading();
   }
 
-  #failed(hook: string, thrown: unknown): FilterStatus {
+  #failed(hook: string, thrown: unknown, failed: unknown = this.#version.definition[hook as HookName]): FilterStatus {
     this.#shared.stats.increment(at.errors);
-    return this.#fail(hook, thrown, 'script_error');
+    return this.#fail(hook, thrown, 'script_error', failed);
   }
 
   /** Reports a promise that nothing waits for, if it is rejected. */
@@ -180,12 +186,18 @@ export class ConnectionFilter implements NetworkFilter, ScopeOwner {
 
   #failedLate(hook: string, thrown: unknown): void {
     this.#shared.stats.increment(at.errors);
-    this.#shared.faults.report(hook, thrown, 'the connection had ended');
+    this.#report(hook, thrown, 'the connection had ended', this.#version.definition[hook as HookName]);
   }
 
-  #fail(hook: string, thrown: unknown, details: string): FilterStatus {
-    const { faults, failsOpen } = this.#shared;
-    faults.report(hook, thrown, failsOpen ? 'the connection goes on' : 'the connection is closed');
+  #report(hook: string, thrown: unknown, result: string, failed: unknown): void {
+    const { remoteText, serial } = this.#client;
+    const connection = `connection ${serial} from ${remoteText}`;
+    this.#shared.faults.report(hook, thrown, result, { hook: failed, connection });
+  }
+
+  #fail(hook: string, thrown: unknown, details: string, failed: unknown): FilterStatus {
+    const { failsOpen } = this.#shared;
+    this.#report(hook, thrown, failsOpen ? 'the connection goes on' : 'the connection is closed', failed);
     this.#isDone = true;
     if (failsOpen) return this.#pass(this.#unseen.length);
     this.#client.close(FilterClose.NoFlush, details);
