@@ -32,7 +32,7 @@ import { AllThreads } from './workers/all-threads.js';
 import { PrimaryPorts } from './workers/primary-ports.js';
 import { Publication } from './workers/publication.js';
 import { Snapshots } from './workers/snapshots.js';
-import { replaceStuck } from './workers/stuck-workers.js';
+import { stuckWorkers } from './workers/stuck-workers.js';
 import { WorkerScopes } from './workers/worker-scopes.js';
 import { WorkerSet } from './workers/worker-set.js';
 
@@ -109,12 +109,11 @@ export class Primary {
     }
     if (options.handsOverConnections) this.scopes.add('server.hand_over.', HandOverStats);
     const killMs = workerKillMs(bootstrap, options.hasScripts);
-    const replace = (worker: number) => void replaceStuck(this.workers.thread(worker), killMs!);
     this.watchdog = new Watchdog(
       this.store,
       concurrency,
       watchdogsOf(bootstrap),
-      killMs === undefined ? undefined : { killMs, replace },
+      killMs === undefined ? undefined : stuckWorkers(killMs, (worker) => this.workers.thread(worker)),
     );
     this.snapshots = new Snapshots(this.store, this.words, concurrency);
     const execArgv = options.hasScripts ? SCRIPT_THREAD_OPTIONS : undefined;
@@ -133,7 +132,7 @@ export class Primary {
   guardWorkers(bootstrap: Bootstrap): void {
     const killMs = workerKillMs(bootstrap, true);
     if (killMs === undefined) return;
-    this.watchdog.guard({ killMs, replace: (worker) => void replaceStuck(this.workers.thread(worker), killMs) });
+    this.watchdog.guard(stuckWorkers(killMs, (worker) => this.workers.thread(worker)));
   }
 
   /** Releases the dead worker's share of all shared numbers. */

@@ -3,6 +3,7 @@
 // A timer of every worker writes the time to shared memory. The primary compares those times, and the lateness of its own timer,
 // with the limits. The timers fire twice within the shortest limit.
 
+import { getHeapStatistics } from 'node:v8';
 import { durationMs } from '../../common/time/duration.js';
 import { MAX_TIMER_MS } from '../../common/time/max-timer.js';
 import type { Watchdog as WatchdogConfig, Watchdogs } from '../../config/generated/api.js';
@@ -12,10 +13,24 @@ import type { StatsStore } from '../../stats/store.js';
 import type { Scope } from '../../stats/thread-stats.js';
 import type { HeartbeatStart } from '../../worker/messages/heartbeat.js';
 
+/** Checks in which a worker is silent, before the memory of the process is measured. */
+const SILENT_CHECKS = 2;
+/** The part of a heap's limit by which the process may grow meanwhile. */
+const MAX_GROWTH = 0.5;
+
 /** The silences of a thread that count. */
 export interface WatchdogLimits {
   readonly missMs: number;
   readonly megaMissMs: number;
+}
+
+/** What happens to workers that are blocked for too long. */
+export interface StuckWorkers {
+  readonly killMs: number;
+  /** Called when a worker is silent for `killMs`. */
+  replace(worker: number): void;
+  /** Called when a worker is silent while the process takes memory as if that worker filled its heap. */
+  replaceGrowing(worker: number): void;
 }
 
 export class Watchdog {
@@ -28,13 +43,8 @@ export class Watchdog {
   #timer: NodeJS.Timeout | undefined;
   #checkedMs = 0;
 
-  /** `stuck`: called when a worker is silent for `killMs`; undefined: that is only counted. */
-  constructor(
-    store: StatsStore,
-    workers: number,
-    config: Watchdogs | undefined,
-    stuck?: { readonly killMs: number; readonly replace: (worker: number) => void },
-  ) {
+  /** `stuck` undefined: silence is only counted. */
+  constructor(store: StatsStore, workers: number, config: Watchdogs | undefined, stuck?: StuckWorkers) {
     const main = watchdogLimits(config?.main_thread_watchdog);
     const worker = watchdogLimits(config?.worker_watchdog);
     this.heartbeat = {
@@ -45,7 +55,7 @@ export class Watchdog {
     this.#mainEveryMs = Math.min(halfOf(main), halfOf(worker), ...(stuck ? [Math.ceil(stuck.killMs / 4)] : []));
     if (stuck !== undefined) {
       const checks = Math.ceil(stuck.killMs / this.#mainEveryMs);
-      this.#stuck = new StuckDetector(workers, checks, stuck.replace);
+      this.#stuck = new StuckDetector(workers, checks, stuck);
     }
     const scope = (prefix: string) => store.scope(store.addScope(prefix, WatchdogStats));
     this.#main = new SilenceCounter(main, [scope('main_thread.'), scope('server.main_thread.')]);
@@ -57,10 +67,10 @@ export class Watchdog {
   }
 
   /** Replaces stuck workers from now on, if none are replaced yet. */
-  guard({ killMs, replace }: { readonly killMs: number; readonly replace: (worker: number) => void }): void {
+  guard(stuck: StuckWorkers): void {
     // A worker that is well writes the time at least once in between.
-    const checks = Math.ceil(Math.max(killMs, 3 * this.heartbeat.everyMs) / this.#mainEveryMs);
-    this.#stuck ??= new StuckDetector(this.#workers.length, checks, replace);
+    const checks = Math.ceil(Math.max(stuck.killMs, 3 * this.heartbeat.everyMs) / this.#mainEveryMs);
+    this.#stuck ??= new StuckDetector(this.#workers.length, checks, stuck);
   }
 
   start(): void {
@@ -97,21 +107,33 @@ export class Watchdog {
  */
 class StuckDetector {
   readonly #checks: number;
-  readonly #replace: (worker: number) => void;
+  readonly #stuck: StuckWorkers;
   readonly #beats: Float64Array;
   readonly #silent: Int32Array;
+  /** Memory of the process when the silence began. */
+  readonly #memory: Float64Array;
+  /** V8 ends the process when a heap is full and a large array is requested: a worker may not get so far. */
+  readonly #maxGrowth = getHeapStatistics().heap_size_limit * MAX_GROWTH;
 
-  constructor(workers: number, checks: number, replace: (worker: number) => void) {
+  constructor(workers: number, checks: number, stuck: StuckWorkers) {
     this.#checks = checks;
-    this.#replace = replace;
+    this.#stuck = stuck;
     this.#beats = new Float64Array(workers);
     this.#silent = new Int32Array(workers);
+    this.#memory = new Float64Array(workers);
   }
 
   check(worker: number, beatMs: number): void {
-    this.#silent[worker] = beatMs === this.#beats[worker] ? this.#silent[worker]! + 1 : 0;
+    const silent = beatMs === this.#beats[worker] ? this.#silent[worker]! + 1 : 0;
+    this.#silent[worker] = silent;
     this.#beats[worker] = beatMs;
-    if (this.#silent[worker] === this.#checks) this.#replace(worker);
+    if (silent === this.#checks) return this.#stuck.replace(worker);
+    if (silent === SILENT_CHECKS) this.#memory[worker] = process.memoryUsage.rss();
+    if (silent <= SILENT_CHECKS || silent > this.#checks) return;
+    if (process.memoryUsage.rss() - this.#memory[worker]! < this.#maxGrowth) return;
+    // Not twice: `checks` is not reached after this.
+    this.#silent[worker] = this.#checks;
+    this.#stuck.replaceGrowing(worker);
   }
 }
 

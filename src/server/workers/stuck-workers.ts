@@ -5,6 +5,7 @@ import { messageOf } from '../../common/errors/errors.js';
 import { sourceName, sourcePlace } from '../../common/package/source-places.js';
 import type { ThreadFrame } from '../../common/process/thread-place.js';
 import { getLogger } from '../../log/logger.js';
+import type { StuckWorkers } from '../stats/watchdog.js';
 
 const logger = getLogger('main');
 
@@ -16,11 +17,20 @@ export interface StuckThread {
   terminate(): void;
 }
 
+/** Returns how the watchdog replaces workers that are silent for `killMs`, or take too much memory meanwhile. */
+export function stuckWorkers(killMs: number, threadOf: (worker: number) => StuckThread): StuckWorkers {
+  return {
+    killMs,
+    replace: (worker) => void replaceStuck(threadOf(worker), `is blocked since ${killMs / 1000} s`),
+    replaceGrowing: (worker) => void replaceStuck(threadOf(worker), 'is blocked and takes more and more memory'),
+  };
+}
+
 /** Logs where the worker is, and terminates its thread, which another one replaces. */
-export async function replaceStuck(thread: StuckThread, silentMs: number): Promise<void> {
+async function replaceStuck(thread: StuckThread, why: string): Promise<void> {
   const { index, threadId } = thread;
   const where = threadId === undefined ? '' : await placeOf(threadId);
-  logger.critical(`worker ${index} is blocked since ${silentMs / 1000} s${where}; it is terminated`);
+  logger.critical(`worker ${index} ${why}${where}; it is terminated`);
   if (thread.threadId === threadId) thread.terminate();
 }
 

@@ -41,3 +41,26 @@ export default defineHttpFilter({ onRequest(request) { if (request.path === '/sp
     Array.from({ length: 10 }, (_, i) => `/${i}`),
   );
 });
+
+t.test('a worker whose heap a module fills is replaced before it is full, and the log says where', async (t) => {
+  const { baton, get } = await startScriptProxy(t, {
+    args: ['--concurrency', '2', '-l', 'warning'],
+    nodeArgs: ['--max-old-space-size=1000'],
+    files: {
+      'filter.ts': `import { defineHttpFilter } from 'baton';
+const kept: unknown[] = [];
+export default defineHttpFilter({
+  onRequest(request) {
+    if (request.path === '/fill') for (;;) kept.push({ a: [1, 2, 3] });
+  },
+});`,
+    },
+  });
+  await t.rejects(get('/fill'), { code: 'ECONNRESET' });
+  await waitFor(() =>
+    /worker \d is blocked and takes more and more memory: onRequest .*filter\.ts:5:\d+.*; it is terminated/.test(
+      baton.stderr,
+    ),
+  );
+  for (let i = 0; i < 10; i++) t.equal((await get(`/${i}`)).status, 200);
+});
