@@ -9,12 +9,14 @@ import {
   bootstrap,
   type Config,
   connectRaw,
+  HTTP2_CLUSTER,
   type RawConnection,
   startBaton,
   staticCluster,
   type Teardown,
   waitFor,
 } from '../harness/index.js';
+import { startAuthService } from './redis-auth-service.js';
 import { type RedisHost, startRedisHost } from './redis-host.js';
 
 const PACKAGE = 'type.googleapis.com/envoy.extensions.filters.network.redis_proxy.v3';
@@ -570,6 +572,50 @@ besideEnvoy('commands fail if a host does not accept HELLO 3', async (t, program
     ['GET a', FAILURE],
   ]);
   await waitFor(() => host.sockets.size === 0, { what: 'the connections to the host to end' });
+});
+
+besideEnvoy('a service decides about clients', async (t, program) => {
+  const host = await startRedisHost(t);
+  const service = await startAuthService(t);
+  const provider = { grpc_service: { envoy_grpc: { cluster_name: 'auth' }, timeout: '5s' } };
+  const filters = {
+    main: redis('r', { prefix_routes: everything('one'), external_auth_provider: provider }),
+    expiring: redis('e', {
+      prefix_routes: everything('one'),
+      external_auth_provider: { ...provider, enable_auth_expiration: true },
+    }),
+  };
+  const { talk } = await start(t, program, filters, [
+    staticCluster('one', host.port),
+    staticCluster('auth', service.port, HTTP2_CLUSTER),
+  ]);
+  const none = '-NOAUTH Authentication required.\r\n';
+  const failed = '-ERR external authentication failed\r\n';
+  const client = await talk(t, 'main', [
+    ['GET a', none],
+    ['HELLO', none],
+    ['AUTH yes', OK],
+    ['SET a 1', OK],
+    ['AUTH no', '-ERR not  you\r\n'],
+    ['GET a', none],
+    ['AUTH me silent', '-ERR unauthorized\r\n'],
+    ['AUTH error', failed],
+    ['AUTH failure', failed],
+    ['HELLO 2 AUTH me no', '-WRONGPASS not  you\r\n'],
+    ['HELLO 2 AUTH me error', failed],
+    ['HELLO 2 AUTH me yes', '*14\r\n$6\r\nserver\r\n$17\r\nenvoy-redis-proxy\r\n'],
+  ]);
+  await client.readUntil('*0\r\n');
+  client.write(commandOf('AUTH no') + commandOf('GET a') + commandOf('AUTH yes') + commandOf('GET a'));
+  const expected = `-ERR not  you\r\n${none}${OK}${string('1')}`;
+  t.equal(await client.read(expected.length), expected, 'commands wait for the answer');
+  t.strictSame(service.questions.slice(0, 3), [' yes', ' no', 'me silent']);
+  await talk(t, 'expiring', [
+    ['AUTH yes', OK],
+    ['GET a', none],
+    ['AUTH later', OK],
+    ['GET a', string('1')],
+  ]);
 });
 
 besideEnvoy('a cluster may be an aggregate, and a host that hangs is ejected', async (t, program) => {

@@ -1,5 +1,6 @@
 // What one client may do, and which part of the proxy handles each of its commands.
 
+import type { RunningCall } from '../../../sdk.js';
 import { CommandKind, needsArgument } from './commands.js';
 import type { Exchange } from './exchange.js';
 import { GREETING_2, GREETING_3, INVALID, ownReply } from './own-commands.js';
@@ -21,6 +22,13 @@ const NO_PROTOCOL = errorReply('NOPROTO unsupported protocol version');
 /** What a cluster tells about itself, without changing it. */
 const CLUSTER_READS: readonly string[] = ['info', 'keyslot', 'nodes', 'shards', 'slots'];
 
+interface Pair {
+  readonly username: Buffer;
+  readonly password: Buffer;
+}
+
+const NO_NAME = Buffer.alloc(0);
+
 export class ClientSession {
   readonly #proxy: RedisProxyContext;
   readonly #transaction: Transaction;
@@ -28,21 +36,27 @@ export class ClientSession {
   isAuthenticated: boolean;
   /** The client has sent the HELLO 3 that RESP3 begins with. */
   #hasGreeted: boolean;
+  /** Wall-clock milliseconds at which the service's permission ends. */
+  #untilMs = Number.POSITIVE_INFINITY;
+  /** The question about the client. */
+  #call: RunningCall | undefined;
 
   constructor(proxy: RedisProxyContext) {
     this.#proxy = proxy;
     this.#transaction = new Transaction(proxy);
-    this.isAuthenticated = !proxy.credentials.areRequired;
+    this.isAuthenticated = !proxy.credentials.areRequired && proxy.externalAuth === undefined;
     this.#hasGreeted = !proxy.usesResp3;
   }
 
   close(): void {
+    this.#call?.cancel();
     this.#transaction.close();
   }
 
   /** Handles a command. Returns false if it is the last one of the client. */
   handle(exchange: Exchange, words: Command): boolean {
     if (words.length === 0) return this.#invalid(exchange);
+    if (this.#untilMs <= this.#proxy.clock.realtimeMs) this.isAuthenticated = false;
     const name = words[0]!.toString('latin1').toLowerCase();
     if (name === 'quit') {
       exchange.settle(OK);
@@ -56,7 +70,7 @@ export class ClientSession {
     const kind = this.#proxy.kinds.get(name);
     if (kind === undefined) return this.#unknown(exchange, words);
     if (words.length < 2 && needsArgument(name)) return this.#invalid(exchange);
-    if (name === 'auth') exchange.settle(this.#authenticate(words));
+    if (name === 'auth') this.#authenticate(exchange, words);
     else if (name === 'hello') this.#hello(exchange, words);
     else if (!this.isAuthenticated) exchange.settle(NO_AUTH);
     else if (kind === CommandKind.Own) this.#own(exchange, name, words);
@@ -111,38 +125,66 @@ export class ClientSession {
     const version = words[1]?.toString('latin1');
     const isOther = version === undefined ? !this.#hasGreeted : version !== (usesResp3 ? '3' : '2');
     if (isOther) return exchange.settle(NO_PROTOCOL);
-    const reply = this.#helloOptions(words);
-    if (reply !== OK) return exchange.settle(reply);
-    if (!this.isAuthenticated) return exchange.settle(NO_AUTH);
-    this.#hasGreeted = true;
-    exchange.settle(usesResp3 ? GREETING_3 : GREETING_2);
+    const options = this.#helloOptions(words);
+    if (options instanceof Uint8Array) return exchange.settle(options);
+    if (options === undefined || this.#proxy.externalAuth === undefined) return this.#greet(exchange);
+    this.#ask(exchange, options, 'WRONGPASS', () => this.#greet(exchange));
   }
 
-  /** Authenticates if HELLO says so. Returns OK or an error. */
-  #helloOptions(words: Command): Buffer {
-    let reply = OK;
-    for (let at = 2; at < words.length && reply === OK; at++) {
+  /** Reads the options of HELLO. Returns an error, or the credentials; undefined: there are none. */
+  #helloOptions(words: Command): Buffer | Pair | undefined {
+    let pair: Pair | undefined;
+    for (let at = 2; at < words.length; at++) {
       const option = words[at]!.toString('latin1', 0, MAX_SHOWN);
       const left = words.length - at - 1;
       if (option.toLowerCase() === 'auth') {
         if (left < 2) return errorReply('ERR Syntax error: HELLO AUTH requires <username> <password>');
-        reply = this.#pair(words[++at]!, words[++at]!);
+        pair = { username: words[++at]!, password: words[++at]! };
+        if (this.#proxy.externalAuth !== undefined) continue;
+        const reply = this.#pair(pair);
+        if (reply !== OK) return reply;
       } else if (option.toLowerCase() === 'setname') {
         if (left < 1) return errorReply('ERR Syntax error: HELLO SETNAME requires <clientname>');
         at++;
       } else return errorReply(`ERR Syntax error: unknown HELLO option '${option}'`);
     }
-    return reply;
+    return pair;
   }
 
-  #authenticate(words: Command): Buffer {
-    if (words.length === 3) return this.#pair(words[1]!, words[2]!);
-    if (!this.#proxy.credentials.areRequired) return NO_PASSWORD;
-    this.isAuthenticated = this.#proxy.credentials.accept(words[1]!);
-    return this.isAuthenticated ? OK : WRONG_PASSWORD;
+  #greet(exchange: Exchange): void {
+    if (!this.isAuthenticated) return exchange.settle(NO_AUTH);
+    this.#hasGreeted = true;
+    exchange.settle(this.#proxy.usesResp3 ? GREETING_3 : GREETING_2);
   }
 
-  #pair(username: Buffer, password: Buffer): Buffer {
+  /** Asks the service about the client. The next commands wait. `code`: what the error of a refused client begins with. */
+  #ask(exchange: Exchange, { password, username }: Pair, code: string, allowed: () => void): void {
+    exchange.isPartial = true;
+    const call = this.#proxy.externalAuth!.ask(username, password, code, ({ refusal, untilMs }) => {
+      exchange.isPartial = false;
+      this.#call = undefined;
+      this.isAuthenticated = untilMs !== undefined;
+      this.#untilMs = untilMs ?? 0;
+      if (this.isAuthenticated) allowed();
+      else exchange.settle(refusal);
+    });
+    if (exchange.isPartial) this.#call = call;
+  }
+
+  #authenticate(exchange: Exchange, words: Command): void {
+    const { credentials, externalAuth } = this.#proxy;
+    const pair = words.length === 3 ? { username: words[1]!, password: words[2]! } : undefined;
+    if (externalAuth !== undefined) {
+      const one = { username: NO_NAME, password: words[1]! };
+      return this.#ask(exchange, pair ?? one, 'ERR', () => exchange.settle(OK));
+    }
+    if (pair !== undefined) return exchange.settle(this.#pair(pair));
+    if (!credentials.areRequired) return exchange.settle(NO_PASSWORD);
+    this.isAuthenticated = credentials.accept(words[1]!);
+    exchange.settle(this.isAuthenticated ? OK : WRONG_PASSWORD);
+  }
+
+  #pair({ password, username }: Pair): Buffer {
     if (!this.#proxy.credentials.areRequired) return NO_PAIR;
     this.isAuthenticated = this.#proxy.credentials.accept(password, username);
     return this.isAuthenticated ? OK : WRONG_PAIR;

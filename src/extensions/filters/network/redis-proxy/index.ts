@@ -1,8 +1,13 @@
 // envoy.filters.network.redis_proxy: distributes the commands of Redis clients to the hosts of clusters.
 
-import type { RedisProxy, RedisProxy_PrefixRoutes_Route } from '../../../../config/generated/api.js';
+import type {
+  RedisExternalAuthProvider,
+  RedisProxy,
+  RedisProxy_PrefixRoutes_Route,
+} from '../../../../config/generated/api.js';
 import {
   byValue,
+  checkGrpcService,
   type DownstreamConnection,
   durationMs,
   HostStats,
@@ -21,6 +26,7 @@ import { ClientConnection } from './client-connection.js';
 import { ClientMemory } from './client-memory.js';
 import { CommandKind, commandKinds, disturbsConnections, isCounted } from './commands.js';
 import { ClientCredentials } from './credentials.js';
+import { ExternalAuth } from './external-auth.js';
 import { Faults } from './faults.js';
 import type { RedisProxyContext } from './proxy-context.js';
 import { Routes } from './routes.js';
@@ -49,8 +55,9 @@ const IMPLEMENTED: ImplementedTable = {
       'custom_commands',
     ),
     protocol_version: byValue({ RESP2: true, RESP3: true }),
-    external_auth_provider: refused('set downstream_auth_passwords'),
+    external_auth_provider: true,
   },
+  [`${PACKAGE}.RedisExternalAuthProvider`]: obeyed('grpc_service', 'enable_auth_expiration'),
   [`${MESSAGE}.ConnPoolSettings`]: {
     ...obeyed(
       'op_timeout',
@@ -95,6 +102,11 @@ export const redisProxy: TerminalNetworkFilterExtension<RedisProxy> = {
   implemented: IMPLEMENTED,
   validate,
   *clusters(config) {
+    const { external_auth_provider: provider } = config;
+    yield [
+      'external_auth_provider.grpc_service.envoy_grpc.cluster_name',
+      provider?.grpc_service?.envoy_grpc?.cluster_name,
+    ];
     for (const [path, route] of routesOf(config)) {
       yield [`${path}.cluster`, route.cluster];
       yield [`${path}.read_command_policy.cluster`, route.read_command_policy?.cluster];
@@ -137,6 +149,7 @@ class RedisProxyFilter implements TerminalNetworkFilter {
       routes,
       hosts,
       credentials: new ClientCredentials(config),
+      externalAuth: config.external_auth_provider && new ExternalAuth(config.external_auth_provider, context),
       faults: faults.length === 0 ? undefined : new Faults(faults, context.runtime),
       stats: statsOf(config, context),
       countsMicros: config.latency_in_micros ?? false,
@@ -151,6 +164,7 @@ class RedisProxyFilter implements TerminalNetworkFilter {
 
   close(): void {
     this.#context.hosts.close();
+    this.#context.externalAuth?.close();
   }
 }
 
@@ -213,6 +227,7 @@ function* routesOf({
 }
 
 function validate(config: RedisProxy, report: Report): void {
+  if (config.external_auth_provider !== undefined) validateProvider(config.external_auth_provider, report);
   const { downstream_auth_username: username, prefix_routes: routes = {} } = config;
   if (routes.catch_all_route === undefined && (routes.routes ?? []).length === 0) {
     report('prefix_routes', 'it needs a catch_all_route, or routes');
@@ -238,4 +253,19 @@ function validate(config: RedisProxy, report: Report): void {
     reportMistakes(report, '', () => readDataSource(source, `downstream_auth_passwords[${index}]`));
   }
   if (username !== undefined) reportMistakes(report, '', () => readDataSource(username, 'downstream_auth_username'));
+}
+
+function validateProvider({ grpc_service: service }: RedisExternalAuthProvider, report: Report): void {
+  const at = 'external_auth_provider.grpc_service';
+  if (service === undefined) return report('external_auth_provider', 'grpc_service must be set');
+  checkGrpcService(service, at, report);
+  if (service.google_grpc !== undefined) {
+    report(
+      `${at}.google_grpc`,
+      'workers call the hosts of clusters: define one with http2_protocol_options for target_uri, and name it in envoy_grpc',
+    );
+  }
+  if (service.timeout !== undefined && durationMs(service.timeout) === 0) {
+    report(`${at}.timeout`, 'must be above 0: without a timeout a client could wait forever');
+  }
 }

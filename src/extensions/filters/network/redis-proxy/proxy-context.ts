@@ -4,6 +4,7 @@ import type { Clock, Memory, Random, Timers } from '../../../sdk.js';
 import type { ClientMemory } from './client-memory.js';
 import type { CommandKind } from './commands.js';
 import type { ClientCredentials } from './credentials.js';
+import type { ExternalAuth } from './external-auth.js';
 import type { Faults } from './faults.js';
 import type { Routes } from './routes.js';
 import type { ProxyStats } from './stats.js';
@@ -19,6 +20,8 @@ export interface RedisProxyContext {
   readonly routes: Routes;
   readonly hosts: HostClients;
   readonly credentials: ClientCredentials;
+  /** A service decides about clients, and not the credentials; undefined: there is none. */
+  readonly externalAuth: ExternalAuth | undefined;
   /** Undefined: none. */
   readonly faults: Faults | undefined;
   readonly stats: ProxyStats;
