@@ -96,7 +96,7 @@ export interface HttpFilterExtension<C = unknown> extends Extension {
   /** Called once for each worker and configuration. The factory creates a filter for each request. */
   createOnWorker(config: C, context: WorkerContext, chain: HttpChainContext): HttpFilterFactory;
   /** Creates the filter's part on the primary. */
-  createOnPrimary?(config: C, context: PrimaryFilterContext): PrimaryPart;
+  createOnPrimary?(config: C, context: PrimaryFilterContext, chain: HttpChain): PrimaryPart;
   /**
    * Compiles a route's typed_per_filter_config for this filter; create() of the filter's factory gets the result with each
    * stream. `configs` begins with the most general one (route configuration, virtual host, route). `where`: their config path.

@@ -14,6 +14,7 @@ import { brotliCompressor, brotliDecompressor } from './compression/brotli.js';
 import { gzipCompressor, gzipDecompressor } from './compression/gzip.js';
 import { zstdCompressor, zstdDecompressor } from './compression/zstd.js';
 import type { AnyExtension } from './factories.js';
+import { adaptiveConcurrency } from './filters/http/adaptive-concurrency/index.js';
 import { admissionControl } from './filters/http/admission-control/index.js';
 import { apiKeyAuth } from './filters/http/api-key-auth/index.js';
 import { bandwidthLimit } from './filters/http/bandwidth-limit/index.js';
@@ -124,6 +125,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   basicAuth,
   buffer,
   bandwidthLimit,
+  adaptiveConcurrency,
   admissionControl,
   cache,
   composite,

@@ -5,7 +5,7 @@ import { callExtension } from '../common/errors/defects.js';
 import { shownName } from '../common/text/shown.js';
 import type { Any } from '../config/generated/api.js';
 import { getLogger } from '../log/logger.js';
-import type { HttpFilterExtension, PrimaryFilterContext, PrimaryPart } from './factories.js';
+import type { HttpChain, HttpFilterExtension, PrimaryFilterContext, PrimaryPart } from './factories.js';
 
 const logger = getLogger('filter');
 
@@ -14,11 +14,12 @@ export function createPart(
   extension: HttpFilterExtension,
   config: Any,
   context: PrimaryFilterContext,
+  chain: HttpChain,
 ): PrimaryPart | undefined {
   const secrets = useSecrets(extension, config, context);
   let part: PrimaryPart | undefined;
   try {
-    part = callExtension('createOnPrimary', extension.name, () => extension.createOnPrimary?.(config, context));
+    part = callExtension('createOnPrimary', extension.name, () => extension.createOnPrimary?.(config, context, chain));
   } catch (error) {
     secrets?.close();
     throw error;

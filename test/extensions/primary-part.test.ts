@@ -20,7 +20,7 @@ class RoutesPart implements PrimaryPart {
 
 function partOf(own: PrimaryPart): PrimaryPart {
   const extension = { name: 'probe', createOnPrimary: () => own } as unknown as HttpFilterExtension;
-  return createPart(extension, { '@type': 'a' }, {} as PrimaryFilterContext)!;
+  return createPart(extension, { '@type': 'a' }, {} as PrimaryFilterContext, { statPrefix: 'http.a.' })!;
 }
 
 t.test('all calls are passed to the part', (t) => {

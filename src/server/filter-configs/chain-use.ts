@@ -112,7 +112,7 @@ function partOf(
   chain: HttpChain,
   context: PrimaryFilterContext,
 ): PrimaryPart | undefined {
-  const own = createPart(extension, config, context);
+  const own = createPart(extension, config, context, chain);
   if (inner.length === 0) return own;
   const parts = own === undefined ? [] : [own];
   try {
@@ -135,5 +135,5 @@ function partOfInner(filter: HttpFilter, chain: HttpChain, context: PrimaryFilte
   const { typed_config: config } = filter;
   if (config === undefined) return context.filterConfigs.attach({ filter, chain, context });
   const extension = context.extensions.httpFilter(config);
-  return extension.isTerminal ? undefined : createPart(extension, config, context);
+  return extension.isTerminal ? undefined : createPart(extension, config, context, chain);
 }

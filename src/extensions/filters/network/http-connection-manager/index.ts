@@ -138,7 +138,7 @@ function partsOf(filter: HttpFilter, chain: HttpChain, context: PrimaryFilterCon
   const { typed_config: own } = filter;
   if (own === undefined) return [context.filterConfigs.attach({ filter, chain, context })];
   const extension = context.extensions.httpFilter(own);
-  const part = extension.isTerminal ? undefined : createPart(extension, own, context);
+  const part = extension.isTerminal ? undefined : createPart(extension, own, context, chain);
   return part === undefined ? [] : [part];
 }
 
