@@ -1,9 +1,9 @@
 // `npm run fuzz`: mutated traffic against a running server, TLS connections in both directions, TLS secrets of a management server,
 // expressions, first bytes of connections for listener filters, names of hosts, HTTP/2 connections to the codec, gRPC messages, JSON bodies,
-// tokens, cookies of sessions, logins, trace contexts, answers of proxies, redirects, the gRPC-JSON transcoder, Wasm modules, its admin port and
+// tokens, cookies of sessions, logins, trace contexts, answers of proxies, redirects, databases of places, the gRPC-JSON transcoder, Wasm modules, its admin port and
 // the sockets of its hot restart, then mutated configurations, for a bounded time.
 // expressions, first bytes of connections for listener filters, names of hosts, HTTP/2 connections to the codec, gRPC messages, JSON bodies, tokens, logins,
-// trace contexts, answers of proxies, redirects, the gRPC-JSON transcoder, Wasm modules, xdstp names, its admin port and the sockets of its hot restart, then mutated configurations, for a
+// trace contexts, answers of proxies, redirects, databases of places, the gRPC-JSON transcoder, Wasm modules, xdstp names, its admin port and the sockets of its hot restart, then mutated configurations, for a
 // bounded time.
 //
 // Exits with status 1 if a worker died, an exception was caught, a stack trace was printed or a resource was leaked, and prints
@@ -13,6 +13,7 @@ import minimist from 'minimist';
 import { Random } from '../src/common/random.js';
 import { fuzzAdmin } from './fuzz/admin.js';
 import { fuzzConfigurations } from './fuzz/configurations.js';
+import { fuzzDatabases } from './fuzz/databases.js';
 import { fuzzDnsQueries } from './fuzz/dns-queries.js';
 import { fuzzExpressions } from './fuzz/expressions.js';
 import { fuzzFirstBytes } from './fuzz/first-bytes.js';
@@ -42,7 +43,7 @@ const USAGE = `npm run fuzz -- [options]
 
   --seconds=N           the duration, divided equally among the targets (default 60)
   --seed=N              repeats a run (default: random)
-  --only=traffic|tls|secrets|expressions|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|session-cookies|http-caches|logins|trace-contexts|proxy-answers|redirects|resp|wasm-modules|admin|restart|configurations|xdstp-names|trust-bundles
+  --only=traffic|tls|secrets|expressions|first-bytes|host-names|dns-queries|http2|grpc|json-bodies|transcoder|tokens|session-cookies|http-caches|logins|trace-contexts|proxy-answers|redirects|databases|resp|wasm-modules|admin|restart|configurations|xdstp-names|trust-bundles
 `;
 
 const { seconds, seed, only, help } = minimist(process.argv.slice(2), {
@@ -74,6 +75,7 @@ async function run(seconds: number, seed: number, only: string | undefined): Pro
     { name: 'trace-contexts', fuzz: fuzzTraceContexts },
     { name: 'proxy-answers', fuzz: fuzzProxyAnswers },
     { name: 'redirects', fuzz: fuzzRedirects },
+    { name: 'databases', fuzz: fuzzDatabases },
     { name: 'transcoder', fuzz: fuzzTranscoder },
     { name: 'resp', fuzz: fuzzResp },
     { name: 'wasm-modules', fuzz: fuzzWasmModules },

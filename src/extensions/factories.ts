@@ -167,6 +167,7 @@ export interface NamedExtension extends Extension {
     | 'envoy.http.injected_credentials'
     | 'envoy.http.original_ip_detection'
     | 'envoy.http.stateful_header_formatters'
+    | 'envoy.geoip_providers'
     | 'envoy.http.stateful_session'
     | 'envoy.internal_redirect_predicates'
     | 'envoy.matching.action'

@@ -33,6 +33,7 @@ import { dynamicForwardProxy } from './filters/http/dynamic-forward-proxy/index.
 import { extAuthz } from './filters/http/ext-authz/index.js';
 import { extProc } from './filters/http/ext-proc/index.js';
 import { fault } from './filters/http/fault/index.js';
+import { geoip, maxmindProvider } from './filters/http/geoip/index.js';
 import { grpcHttp1Bridge } from './filters/http/grpc-http1-bridge/index.js';
 import { grpcHttp1ReverseBridge } from './filters/http/grpc-http1-reverse-bridge/index.js';
 import { grpcJsonTranscoder } from './filters/http/grpc-json-transcoder/index.js';
@@ -163,6 +164,8 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   script,
   setFilterState,
   setMetadata,
+  geoip,
+  maxmindProvider,
   statefulSession,
   ...sessionStates,
   tap,

@@ -61,6 +61,7 @@ export type {
 // the first.
 
 export { BatonError, buildEach, messageOf } from '../common/errors/errors.js';
+export { FileWatch, fileIdentity } from '../common/files/file-watch.js';
 export { readRegularFile } from '../common/files/regular-file.js';
 export { onDemand } from '../common/package/on-demand.js';
 export { releaseNumber } from '../common/package/version.js';
