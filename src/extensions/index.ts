@@ -83,6 +83,7 @@ import { udpProxy } from './filters/udp/udp-proxy/index.js';
 import { clusterProvided } from './load-balancing-policies/cluster-provided/index.js';
 import { leastRequest } from './load-balancing-policies/least-request/index.js';
 import { maglev } from './load-balancing-policies/maglev/index.js';
+import { overrideHost } from './load-balancing-policies/override-host/index.js';
 import { random } from './load-balancing-policies/random/index.js';
 import { ringHash } from './load-balancing-policies/ring-hash/index.js';
 import { roundRobin } from './load-balancing-policies/round-robin/index.js';
@@ -166,6 +167,7 @@ export const EXTENSIONS: readonly AnyExtension[] = [
   setMetadata,
   geoip,
   maxmindProvider,
+  overrideHost,
   statefulSession,
   ...sessionStates,
   tap,

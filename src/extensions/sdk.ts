@@ -74,6 +74,7 @@ export { actionFilters } from '../config/fields/inner-filters.js';
 export { unpack } from '../config/schema/any.js';
 export { checkGrpcService } from '../grpc/initial-metadata.js';
 export { closeFactories } from '../http/filters/close-factories.js';
+export type { MetadataPlace } from '../upstream/hosts/host-overrides.js';
 export { compileCallRetries } from '../upstream/http-calls/call-retry-policy.js';
 export { checkHttpService } from '../upstream/http-calls/check-http-service.js';
 export { createFactory } from './create-factory.js';

@@ -345,12 +345,14 @@ function loadBalancerOf(cluster: Cluster, policies: LoadBalancingPolicies): Load
   const isPolicy = (typeUrl: string) => policies.policyOf(typeUrl) !== undefined;
   const config = policyMessage(cluster, isPolicy);
   const policy = policyOf(cluster, config, policies);
-  if (!('wrap' in policy)) return callExtension('settings', policy.name, () => loadBalancerSpec(policy, config));
-  const { policies: list, subsets } = callExtension('wrap', policy.name, () => policy.wrap(config));
-  const inner = firstPolicy(list, isPolicy);
-  const picking = policyOf(cluster, inner, policies);
-  if ('wrap' in picking) throw new Error(`cluster ${cluster.name}: ${picking.name} cannot be the policy of subsets`);
-  return { ...callExtension('settings', picking.name, () => loadBalancerSpec(picking, inner)), subsets };
+  return pickingSpec(policy, config);
+
+  function pickingSpec(outer: ReturnType<typeof policyOf>, message: Any): LoadBalancerSpec {
+    if (!('wrap' in outer)) return callExtension('settings', outer.name, () => loadBalancerSpec(outer, message));
+    const { policies: list, ...wrapping } = callExtension('wrap', outer.name, () => outer.wrap(message));
+    const inner = firstPolicy(list, isPolicy);
+    return { ...pickingSpec(policyOf(cluster, inner, policies), inner), ...wrapping };
+  }
 }
 
 /** An empty list permits no status. */

@@ -27,6 +27,7 @@ import { type RequestedHost, requestedHost } from './connections/requested-host.
 import { ClusterEvents } from './event-report.js';
 import { FAILING_FLAGS, healthStatus, UNHEALTHY_FLAGS } from './hosts/health-flags.js';
 import { Host, NO_BLOCK } from './hosts/host.js';
+import { HostOverrides } from './hosts/host-overrides.js';
 import { HostSet, hasSameAddresses } from './hosts/host-set.js';
 import { NOWHERE } from './hosts/locality.js';
 import { OWN_TRANSPORT } from './hosts/transport-matches.js';
@@ -76,6 +77,8 @@ export class Cluster implements PooledCluster {
   #foreseen: number[] = [];
   /** Hosts are chosen by metadata of the request. */
   readonly hasSubsets: boolean;
+  /** Requests may name their hosts; undefined: they do not. */
+  readonly overrides: HostOverrides | undefined;
   /** Requests name their hosts, which are found here; undefined: a load balancer picks. */
   readonly requestedHosts: RequestedHosts | undefined;
   /** The shards of a Redis cluster with slots; undefined: it has none. */
@@ -129,6 +132,7 @@ export class Cluster implements PooledCluster {
     this.picksByHash = spec.loadBalancer.picksByHash === true;
     this.hashPolicy = spec.hashPolicy && HashPolicy.of(spec.hashPolicy, `cluster ${spec.name}`);
     this.hasSubsets = spec.loadBalancer.subsets !== undefined;
+    this.overrides = spec.loadBalancer.overrides && new HostOverrides(spec.loadBalancer.overrides);
     const { preconnect } = spec;
     const isPredictive = (preconnect?.predictive ?? 1) > 1 && spec.loadBalancer.isPredictable === true;
     this.counts = isPredictive && !this.hasSubsets ? { pending: 0, active: 0, free: 0 } : undefined;
@@ -270,6 +274,12 @@ export class Cluster implements PooledCluster {
     const parsed = parseAddress(address);
     if (parsed === undefined || parsed.ip === '') return undefined;
     return new Host<HostPools>(NO_BLOCK, UNKNOWN_HOST, encodeAddress(parsed), stats);
+  }
+
+  /** Returns the host with this canonical address (`127.0.0.1:80`), healthy or not. */
+  namedHostAt(address: string): ClusterHost | undefined {
+    const index = this.#indexOf(address);
+    return index === undefined ? undefined : this.#hosts.host(index);
   }
 
   /** Returns the host with this address that a filter has chosen, if its health permits that (override_host_status). */

@@ -28,6 +28,8 @@ export const ROUND_ROBIN = `${OF_POLICIES}.round_robin.v3.RoundRobin`;
 
 export const SUBSET = `${OF_POLICIES}.subset.v3.Subset`;
 
+export const OVERRIDE_HOST = `${OF_POLICIES}.override_host.v3.OverrideHost`;
+
 /** The cluster itself determines the host of each request. */
 export const CLUSTER_PROVIDED = `${OF_POLICIES}.cluster_provided.v3.ClusterProvided`;
 

@@ -6,6 +6,7 @@ import type { Clock } from '../../io/time/clock.js';
 import type { Runtime } from '../../runtime/runtime.js';
 import type { Layout } from '../../stats/layout.js';
 import type { Scope } from '../../stats/thread-stats.js';
+import type { OverrideSpec } from '../hosts/host-overrides.js';
 import type { HostList, LoadBalancer } from './load-balancer.js';
 import type { SubsetSpec } from './subsets/subset-spec.js';
 import type { ZoneSettings } from './zone-routes.js';
@@ -45,7 +46,7 @@ export interface LoadBalancingPolicy<C = unknown, S = unknown> {
   readonly gauges?: BalancerGauges<S>;
 }
 
-/** A policy that determines among which hosts another one picks. */
+/** A policy that determines when, or among which hosts, another one picks. */
 export interface WrappingPolicy<C = unknown> {
   readonly name: string;
   wrap(config: C): Wrapping;
@@ -54,7 +55,10 @@ export interface WrappingPolicy<C = unknown> {
 /** The other policy, the first one of a list that this build has, and what happens before it picks. */
 export interface Wrapping {
   readonly policies: PolicyList | undefined;
-  readonly subsets: SubsetSpec;
+  /** The other policy picks in subsets of the hosts. */
+  readonly subsets?: SubsetSpec;
+  /** The other policy picks for requests that name no host. */
+  readonly overrides?: OverrideSpec;
 }
 
 /** How requests are distributed over the localities of a priority; plain data. */
@@ -104,6 +108,8 @@ export interface LoadBalancerSpec
   readonly localities: LocalityBalancing | undefined;
   /** The policy picks in subsets of the hosts; undefined: among all hosts. */
   readonly subsets?: SubsetSpec | undefined;
+  /** How requests name their hosts; undefined: they do not. */
+  readonly overrides?: OverrideSpec | undefined;
 }
 
 /** The policies of this build. */

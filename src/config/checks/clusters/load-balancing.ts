@@ -7,10 +7,11 @@ import {
   firstPolicy,
   LEGACY_POLICIES,
   legacyPolicy,
+  OVERRIDE_HOST,
   SUBSET,
   subsetPolicy,
 } from '../../fields/load-balancing.js';
-import type { Any, Cluster, Cluster_CommonLbConfig, Subset } from '../../generated/api.js';
+import type { Any, Cluster, Cluster_CommonLbConfig, OverrideHost, Subset } from '../../generated/api.js';
 import { messageNameOf } from '../../schema/message-name.js';
 import type { Path } from '../../text/path.js';
 import type { Problems } from '../../text/problems.js';
@@ -55,7 +56,7 @@ function checkSubsets(cluster: Cluster, path: Path, catalog: ExtensionCatalog, p
   }
 }
 
-/** Reports a policy of subsets that has subsets itself, or picks no host. */
+/** Reports a policy inside another one that cannot be there. */
 function checkNested(
   list: NonNullable<Cluster['load_balancing_policy']>,
   path: Path,
@@ -63,10 +64,17 @@ function checkNested(
   problems: Problems,
 ): void {
   const isPolicy = (url: string) => catalog.byTypeUrl(url, BALANCERS) !== undefined;
-  const config = firstPolicy(list, isPolicy) as Any & Subset;
-  if (messageNameOf(config['@type']) !== SUBSET) return;
+  const outer = firstPolicy(list, isPolicy) as Any & OverrideHost;
+  const isOverriding = messageNameOf(outer['@type']) === OVERRIDE_HOST;
+  const config = (isOverriding ? firstPolicy(outer.fallback_policy, isPolicy) : outer) as Any & Subset;
+  const name = messageNameOf(config['@type']);
+  if (isOverriding && (name === OVERRIDE_HOST || name === CLUSTER_PROVIDED)) {
+    const what = `the policy in fallback_policy cannot be ${name}: use one that picks hosts, such as RoundRobin`;
+    return problems.error([...path, 'load_balancing_policy'], what);
+  }
+  if (name !== SUBSET) return;
   const inner = messageNameOf(firstPolicy(config.subset_lb_policy, isPolicy)['@type']);
-  if (inner === SUBSET || inner === CLUSTER_PROVIDED) {
+  if (inner === SUBSET || inner === OVERRIDE_HOST || inner === CLUSTER_PROVIDED) {
     const what = `the policy in subset_lb_policy cannot be ${inner}: use one that picks hosts, such as RoundRobin`;
     problems.error([...path, 'load_balancing_policy'], what);
   }

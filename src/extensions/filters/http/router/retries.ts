@@ -13,6 +13,7 @@ import type { RuntimeFraction } from '../../../../runtime/runtime.js';
 import { ClusterStats } from '../../../../stats/layouts/cluster.js';
 import { RouteStats } from '../../../../stats/layouts/route.js';
 import type { Cluster, ClusterHost } from '../../../../upstream/cluster.js';
+import type { HostOverrides } from '../../../../upstream/hosts/host-overrides.js';
 import { TriedHosts } from '../../../../upstream/hosts/tried-hosts.js';
 import { LimitKind } from '../../../../upstream/limits.js';
 import type { RequestCounts } from './request-counts.js';
@@ -30,6 +31,8 @@ export class Retries extends RetryState {
   counts: RequestCounts | undefined;
   /** Tried hosts, if the policy avoids them. */
   readonly #tried = new TriedHosts();
+  /** The addresses that the request names and no try has had; undefined: they are not known yet. */
+  #named: string[] | undefined;
 
   /** `useRetry`: the fraction of retries that take place. */
   constructor(stream: ResponseStream, random: Random, useRetry: RuntimeFraction) {
@@ -42,6 +45,7 @@ export class Retries extends RetryState {
   override begin(policy: RetryPolicy | undefined, headers: HeaderBlock | undefined): void {
     super.begin(policy, headers);
     this.#tried.clear();
+    this.#named = undefined;
     this.hasStrictHost = false;
   }
 
@@ -53,12 +57,32 @@ export class Retries extends RetryState {
    * @param hash of the request, if it has one and the cluster picks by hash
    * @param match metadata of the request, if it has some and the cluster has subsets
    */
-  pickHost(cluster: Cluster, hash: Word64 | undefined, match: MetadataMatch | undefined): ClusterHost | undefined {
+  pickHost(
+    cluster: Cluster,
+    headers: HeaderBlock,
+    hash: Word64 | undefined,
+    match: MetadataMatch | undefined,
+  ): ClusterHost | undefined {
     if (this.#stream.info.overrideHost !== '') {
       const chosen = this.overrideHost(cluster);
       if (chosen !== undefined || this.hasStrictHost) return chosen;
     } else this.hasStrictHost = false;
-    return this.#tried.pick(cluster, this.policy.furtherPicks, hash, match);
+    const { overrides } = cluster;
+    if (overrides === undefined) return this.#tried.pick(cluster, this.policy.furtherPicks, hash, match);
+    const host =
+      this.#nextNamed(cluster, overrides, headers) ?? this.#tried.pick(cluster, this.policy.furtherPicks, hash, match);
+    if (host !== undefined) overrides.select(this.#stream.info, host.address);
+    return host;
+  }
+
+  /** Returns the host of the next address that the request names; undefined: there is none left. */
+  #nextNamed(cluster: Cluster, overrides: HostOverrides, headers: HeaderBlock): ClusterHost | undefined {
+    this.#named ??= overrides.addresses(headers, this.#stream.info);
+    for (let address = this.#named.shift(); address !== undefined; address = this.#named.shift()) {
+      const host = cluster.namedHostAt(address);
+      if (host !== undefined) return host;
+    }
+    return undefined;
   }
 
   /** Returns the host that a filter has chosen for the first try, in place of another choice unless hasStrictHost. */

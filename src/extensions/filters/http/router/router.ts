@@ -587,7 +587,12 @@ export class Router implements TerminalFilter, TryListener, HostWaiter {
     if (this.#cluster.isAggregate) this.#traits = cluster.traitsOf(this.#request.headers, info.downstream, info);
     const host =
       cluster.requestedHosts === undefined
-        ? this.#retries.pickHost(cluster, this.#hash, cluster.hasSubsets ? this.#matchOf(route) : undefined)
+        ? this.#retries.pickHost(
+            cluster,
+            this.#request.headers,
+            this.#hash,
+            cluster.hasSubsets ? this.#matchOf(route) : undefined,
+          )
         : this.#namedHost(cluster);
     if (host === undefined) {
       // It may be answered already, without room for a request that waits.

@@ -132,12 +132,25 @@ export class HostSearch implements HostWaiter, ClusterWaiter {
     const cluster = this.cluster!.clusterOfHost(hash);
     const host: ClusterHost | undefined =
       cluster.requestedHosts === undefined
-        ? cluster.pickHost(hash, 0, cluster.hasSubsets ? this.#currentMatch() : undefined)
+        ? (this.#overriddenHost(cluster) ??
+          cluster.pickHost(hash, 0, cluster.hasSubsets ? this.#currentMatch() : undefined))
         : this.#namedHost(cluster);
-    if (host !== undefined) return this.#seeker.hostFound(cluster, host);
+    if (host !== undefined) {
+      cluster.overrides?.select(this.#seeker.info, host.address);
+      return this.#seeker.hostFound(cluster, host);
+    }
     if (this.#hostWait?.isWaiting === true) return;
     const details = this.#hostWait?.refusalOf(cluster) ?? 'no_healthy_upstream';
     this.#seeker.fail(ResponseFlag.NoHealthyUpstream, details, NoStart.Host);
+  }
+
+  /** Returns the host that metadata of the connection name; undefined: the load balancer picks. */
+  #overriddenHost(cluster: Cluster): ClusterHost | undefined {
+    for (const address of cluster.overrides?.addresses(undefined, this.#seeker.info) ?? []) {
+      const host = cluster.namedHostAt(address);
+      if (host !== undefined) return host;
+    }
+    return undefined;
   }
 
   /** Returns the hash of the client's address; undefined: any host may be picked. */
