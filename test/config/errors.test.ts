@@ -837,7 +837,7 @@ static_resources:
     withFilter(
       '{ name: e, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.network.mongo_proxy.v3.MongoProxy } }',
     ),
-    `baton.yaml:7:43: ${LISTENER}.filter_chains[0].filters[0].typed_config.@type: Didn't find a registered implementation for 'e' with type URL: 'type.googleapis.com/envoy.extensions.filters.network.mongo_proxy.v3.MongoProxy': Baton does not implement this extension
+    `baton.yaml:7:43: ${LISTENER}.filter_chains[0].filters[0].typed_config.@type: Didn't find a registered implementation for 'e' with type URL: 'type.googleapis.com/envoy.extensions.filters.network.mongo_proxy.v3.MongoProxy': Baton does not implement this extension: envoy.filters.network.tcp_proxy forwards its connections without reading them
   7 |       { name: e, typed_config: { "@type": type.googleapis.com/envoy.extensions.filters.network.mongo_proxy.v3.MongoProxy } }
     |                                           ^`,
   ],
