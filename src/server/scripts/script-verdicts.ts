@@ -11,8 +11,10 @@ import { checkScripts } from '../../scripts/read-scripts.js';
 const MIN_KNOWN = 10_000;
 /** Some milliseconds of work. */
 const USES_PER_TURN = 256;
-/** Threads that may fail in a row for single configurations: each may take 15 s. */
-const MAX_FAULTS = 3;
+/** Threads that may fail for parts of what is asked, of which each may take 15 s: enough to find three configurations at fault. */
+const MAX_FAILURES = 6;
+/** Failures after which a configuration is not checked again: its thread may have been slow on a busy machine. */
+const MAX_RETRIES = 2;
 
 export type ScriptConfig = Omit<ScriptUse, 'path'>;
 
@@ -28,6 +30,8 @@ export class ScriptVerdicts {
   readonly #versionOf: (module: string) => PublishedScript | undefined;
   /** Why the module refuses a configuration, by keyOf(); '' if it accepts it. The least recently requested are first. */
   readonly #known = new Map<string, string>();
+  /** How often no thread could check a configuration, by keyOf(). */
+  readonly #failures = new Map<string, number>();
   #limit = MIN_KNOWN;
   #queued = new Map<string, Unknown>();
   /** Ends with the thread that runs. */
@@ -35,8 +39,11 @@ export class ScriptVerdicts {
   /** The next thread, which takes what is queued. */
   #next: Promise<void> | undefined;
 
-  constructor(versionOf: (module: string) => PublishedScript | undefined) {
+  readonly #checkScripts: typeof checkScripts;
+
+  constructor(versionOf: (module: string) => PublishedScript | undefined, check = checkScripts) {
     this.#versionOf = versionOf;
+    this.#checkScripts = check;
   }
 
   /** Returns why the module refuses the configuration; undefined if it accepts it, or has not been asked. */
@@ -61,7 +68,8 @@ export class ScriptVerdicts {
       inTurn = 0;
       await nextTurn();
     }
-    this.#limit = Math.max(MIN_KNOWN, 2 * count);
+    // Not less than before: another update may be between its preparation and its check.
+    this.#limit = Math.max(this.#limit, 2 * count);
     if (unknown.size === 0) return;
     for (const [key, each] of unknown) this.#queued.set(key, each);
     this.#next ??= this.#askNext();
@@ -73,7 +81,9 @@ export class ScriptVerdicts {
     if (version === undefined) return;
     const key = keyOf(use, version);
     const known = this.#known.get(key);
-    if (known === undefined) return void unknown.set(key, { key, use, image: version.image });
+    const failures = this.#failures.get(key) ?? 0;
+    if (known === undefined || (failures > 0 && failures <= MAX_RETRIES))
+      return void unknown.set(key, { key, use, image: version.image });
     this.#known.delete(key);
     this.#known.set(key, known);
   }
@@ -91,23 +101,46 @@ export class ScriptVerdicts {
 
   async #ask(asked: readonly Unknown[]): Promise<void> {
     const failed = await this.#check(asked);
-    // One of them may be at fault, such as one for which the validator does not end: the others are asked alone.
-    let faults = 0;
-    for (const each of failed) {
-      if (faults < MAX_FAULTS) faults += (await this.#check([each])).length;
-      else
-        this.#known.set(each.key, `the script '${each.use.module}' cannot check it: the checks of others have failed`);
-    }
+    const left = asked.length > 1 ? await this.#askParts(failed) : failed;
+    for (const { key } of left) this.#failures.set(key, (this.#failures.get(key) ?? 0) + 1);
     for (const key of this.#known.keys()) {
       if (this.#known.size <= this.#limit) break;
       this.#known.delete(key);
+      this.#failures.delete(key);
     }
+  }
+
+  /**
+   * Asks again where a thread has failed: one configuration may be at fault, such as one for which the validator does not end. Its part is
+   * asked one by one; of n configurations, about 2 √n threads are started for each fault. Returns those that no thread could check.
+   */
+  async #askParts(failed: readonly Unknown[]): Promise<readonly Unknown[]> {
+    const size = Math.ceil(Math.sqrt(failed.length));
+    const left: Unknown[] = [];
+    let failures = 0;
+    const ask = async (part: readonly Unknown[]): Promise<readonly Unknown[]> => {
+      if (failures >= MAX_FAILURES) return this.#giveUp(part);
+      const wrong = await this.#check(part);
+      if (wrong.length > 0) failures++;
+      return wrong;
+    };
+    for (let at = 0; at < failed.length; at += size) {
+      const wrong = await ask(failed.slice(at, at + size));
+      for (const each of wrong) left.push(...(size > 1 ? await ask([each]) : wrong));
+    }
+    return left;
+  }
+
+  #giveUp(part: readonly Unknown[]): readonly Unknown[] {
+    for (const { key, use } of part)
+      this.#known.set(key, `the script '${use.module}' cannot check it: the checks of others have failed`);
+    return part;
   }
 
   /** Notes the verdicts of one thread. Returns those for which it has failed. */
   async #check(asked: readonly Unknown[]): Promise<readonly Unknown[]> {
     const images = [...new Set(asked.map(({ image }) => image))];
-    const results = await checkScripts(
+    const results = await this.#checkScripts(
       images,
       asked.map(({ key, use }) => ({ ...use, path: key })),
     );
@@ -119,7 +152,10 @@ export class ScriptVerdicts {
       const messages = new Map(mistakes.map(({ message, path }) => [path, message]));
       const failure = messages.get('');
       if (failure !== undefined) failed.push(...own);
-      for (const { key } of own) this.#known.set(key, failure ?? messages.get(key) ?? '');
+      for (const { key } of own) {
+        this.#known.set(key, failure ?? messages.get(key) ?? '');
+        if (failure === undefined) this.#failures.delete(key);
+      }
     }
     return failed;
   }
