@@ -127,7 +127,7 @@ export { compileHeaderMutations, type HeaderMutations, MUTATION_FIELDS } from '.
 export { isServerError } from '../http/headers/status-class.js';
 export { ReplyFormat } from '../http/local-replies/reply-format.js';
 export { cookieAttributes } from '../http/routing/hashing/cookie-hash.js';
-export { findCookie } from '../http/routing/hashing/cookies.js';
+export { findCookie } from '../http/routing/matching/cookies.js';
 export { decodedParameter, withoutParameter } from '../http/routing/matching/decoded-query.js';
 export { compileHeaderRules, HeaderRule, matchesAll, matchesAny } from '../http/routing/matching/header-rule.js';
 export { compileStringMatcher, replacementOf, type StringRule } from '../http/routing/matching/string-rule.js';

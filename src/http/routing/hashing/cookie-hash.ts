@@ -9,7 +9,7 @@ import { durationMs } from '../../../common/time/duration.js';
 import { type Word64, xxh64, xxh64Text } from '../../../common/xxh64.js';
 import type { RouteAction_HashPolicy_Cookie } from '../../../config/generated/api.js';
 import type { HeaderBlock } from '../../headers/header-block.js';
-import { findCookie } from './cookies.js';
+import { findCookie } from '../matching/cookies.js';
 
 const COOKIE = headerKey('cookie');
 

@@ -9,6 +9,7 @@ import { isGrpcRequest } from '../../headers/grpc-reply.js';
 import { type HeaderBlock, Method } from '../../headers/header-block.js';
 import type { RouteChoice } from '../actions/cluster-choice.js';
 import type { Route } from '../actions/route.js';
+import { CookieRule } from '../matching/cookie-rule.js';
 import { compileHeaderRules, type HeaderRule, matchesAll } from '../matching/header-rule.js';
 import type { PathRule } from '../matching/path-rule.js';
 import { QueryRule } from '../matching/query-rule.js';
@@ -45,6 +46,7 @@ export class RouteEntry<C> {
 export class RouteConditions {
   readonly #headers: readonly HeaderRule[] | undefined;
   readonly #query: readonly QueryRule[];
+  readonly #cookies: readonly CookieRule[];
   readonly #isGrpc: boolean;
   /** The fraction of requests that match; undefined: all. */
   readonly #fraction: RuntimeFraction | undefined;
@@ -58,6 +60,7 @@ export class RouteConditions {
     this.#query = (match.query_parameters ?? []).map(
       (config, index) => new QueryRule(config, `${where}.query_parameters[${index}]`),
     );
+    this.#cookies = (match.cookies ?? []).map((config, index) => new CookieRule(config, `${where}.cookies[${index}]`));
     this.#isGrpc = match.grpc !== undefined;
     this.#hasCertificate = match.tls_context?.presented;
     this.#isVerified = match.tls_context?.validated;
@@ -69,6 +72,7 @@ export class RouteConditions {
     const hasConditions =
       (match.headers?.length ?? 0) > 0 ||
       (match.query_parameters?.length ?? 0) > 0 ||
+      (match.cookies?.length ?? 0) > 0 ||
       match.grpc !== undefined ||
       match.tls_context !== undefined ||
       match.runtime_fraction !== undefined;
@@ -83,6 +87,7 @@ export class RouteConditions {
     if (this.#isVerified !== undefined && this.#isVerified !== (security?.isPeerVerified ?? false)) return false;
     if (this.#headers !== undefined && !matchesAll(this.#headers, headers)) return false;
     for (let i = 0; i < this.#query.length; i++) if (!this.#query[i]!.matches(headers)) return false;
+    for (let i = 0; i < this.#cookies.length; i++) if (!this.#cookies[i]!.matches(headers)) return false;
     return true;
   }
 }
