@@ -308,12 +308,15 @@ export class Cluster implements PooledCluster {
    */
   pool(host: ClusterHost, priority: Priority, client?: Protocol, traits?: ConnectionTraits): HttpPool | undefined {
     const pool = this.#poolOf(host, priority, client, traits);
-    if (this.counts !== undefined && pool !== undefined) this.#preconnect(this.counts, priority, client, traits);
+    if (this.counts !== undefined && pool !== undefined) this.#preconnect(this.counts, pool, client, traits);
     return pool;
   }
 
-  /** Connects to the hosts that the next requests get, if the requests need more connections by the configured ratio. */
-  #preconnect(counts: StreamCounts, priority: Priority, client?: Protocol, traits?: ConnectionTraits): void {
+  /**
+   * Connects to the hosts that the next requests get, if the requests need more connections by the configured ratio. `used`: the pool of
+   * the request that is about to start.
+   */
+  #preconnect(counts: StreamCounts, used: HttpPool, client?: Protocol, traits?: ConnectionTraits): void {
     const ratio = this.spec.preconnect!.predictive;
     for (let ahead = 0; ahead < MAX_AHEAD && needsConnection(counts, ratio, 1); ahead++) {
       if (this.#foreseen.length >= this.#hosts.count) return;
@@ -321,7 +324,10 @@ export class Cluster implements PooledCluster {
       if (index < 0) return;
       this.#foreseen.push(index);
       const host = this.#hosts.host(index);
-      if (this.#poolOf(host, priority, client, traits)?.preconnect(ratio) !== true) return;
+      const pool = this.#poolOf(host, used.priority, client, traits);
+      if (pool?.preconnect(ratio) === true) continue;
+      if (pool !== used) pool?.reportEmpty();
+      return;
     }
   }
 

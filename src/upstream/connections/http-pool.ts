@@ -1,6 +1,7 @@
 // A worker's HTTP connections to one host, for one priority and protocol. The most recently freed connection is used first.
 // Requests that find none free are queued, and the first in the queue gets the next connection with room.
 
+import { messageOf } from '../../common/errors/errors.js';
 import type { Priority } from '../../common/priority.js';
 import { shownName } from '../../common/text/shown.js';
 import type { PoolProtocol } from '../../http/codec/connections.js';
@@ -119,7 +120,7 @@ export class HttpPool implements ConnectionPool, RequestPool {
   preconnect(ratio: number): boolean {
     if (this.isDraining || this.host.isFailing || !needsConnection(this.#counts(), ratio, 1)) return false;
     if (!this.cluster.connectsAhead(this.host)) return false;
-    const hasConnected = this.#connectUnlessShed();
+    const hasConnected = this.#connectInAdvance();
     if (this.counted !== undefined) this.#count(this.counted);
     return hasConnected;
   }
@@ -139,6 +140,14 @@ export class HttpPool implements ConnectionPool, RequestPool {
 
   get isEmpty(): boolean {
     return this.#connections === 0 && this.#pending === 0;
+  }
+
+  /** Gives back what a pool without connections and requests must not hold. */
+  reportEmpty(): void {
+    if (!this.isEmpty) return;
+    if (this.#isCounted) this.cluster.limits.releasePool(this.priority);
+    this.#isCounted = false;
+    this.cluster.poolEmptied(this);
   }
 
   /** Called when the host is no longer used. Closes idle connections now, busy ones after their request. */
@@ -215,14 +224,7 @@ export class HttpPool implements ConnectionPool, RequestPool {
   /** Called when it has fewer connections or requests. */
   #changed(): void {
     if (this.counted !== undefined) this.#count(this.counted);
-    this.#reportEmpty();
-  }
-
-  #reportEmpty(): void {
-    if (!this.isEmpty) return;
-    if (this.#isCounted) this.cluster.limits.releasePool(this.priority);
-    this.#isCounted = false;
-    this.cluster.poolEmptied(this);
+    this.reportEmpty();
   }
 
   /** Returns whether the last free connection has room. The host has not ended that one. */
@@ -247,14 +249,14 @@ export class HttpPool implements ConnectionPool, RequestPool {
     if (!cluster.limits.tryAcquire(LimitKind.PendingRequests, this.priority)) {
       this.#overflow(request, PoolFailure.PendingOverflow, ClusterStats.at.upstream_rq_pending_overflow);
       // The pool may have been made for this request.
-      return this.#reportEmpty();
+      return this.reportEmpty();
     }
     const overload = this.thread.overload?.newUpstreamConnection;
     if (overload !== undefined && this.#pending >= this.#expectedStreams && overload.sheds()) {
       cluster.limits.release(LimitKind.PendingRequests, this.priority);
       cluster.stats.increment(ClusterStats.at.upstream_rq_pending_total);
       this.#overflow(request, PoolFailure.PendingOverflow, ClusterStats.at.upstream_rq_cancelled);
-      return this.#reportEmpty();
+      return this.reportEmpty();
     }
     request.pendingPrev = this.#lastPending;
     request.pendingNext = undefined;
@@ -280,19 +282,27 @@ export class HttpPool implements ConnectionPool, RequestPool {
    * without a connection always gets one. Returns whether it did.
    */
   #connectIfNeeded(): boolean {
-    return this.#pending > this.#expectedStreams && this.#connect();
-  }
-
-  /** Opens a connection unless the circuit breaker is open. See #connectIfNeeded(). */
-  #connect(): boolean {
-    const { spec, stats } = this.cluster;
-    if (!tryAcquirePlace(this.cluster, this.host, this.priority)) {
-      stats.increment(ClusterStats.at.upstream_cx_overflow);
+    if (this.#pending <= this.#expectedStreams) return false;
+    if (!this.#hasPlace()) {
       if (this.#connections > 0) return false;
       // Pools that clients can make must not keep connections beyond the limit.
       if (this.options.traits !== undefined) this.cluster.closeIdle(0);
       acquirePlace(this.cluster, this.host, this.priority);
     }
+    this.#connect();
+    return true;
+  }
+
+  /** Acquires a place for a connection. Returns false, and counts that, if the circuit breaker is open. */
+  #hasPlace(): boolean {
+    if (tryAcquirePlace(this.cluster, this.host, this.priority)) return true;
+    this.cluster.stats.increment(ClusterStats.at.upstream_cx_overflow);
+    return false;
+  }
+
+  /** Opens a connection, which has its place. */
+  #connect(): void {
+    const { spec } = this.cluster;
     if (logger.isDebug) logger.debug(`cluster '${shownName(spec.name)}': connecting to ${this.host.address}`);
     try {
       new UpstreamConnection(this);
@@ -302,18 +312,26 @@ export class HttpPool implements ConnectionPool, RequestPool {
     }
     this.#connections++;
     this.#connecting++;
-    return true;
   }
 
   /** Opens up to `most` connections in advance, as many as the requests need by the cluster's ratio. */
   #connectAhead(most: number): void {
     if (this.isDraining || this.host.isFailing) return;
     for (; most > 0 && needsConnection(this.#counts(), this.aheadRatio, 0); most--)
-      if (!this.cluster.connectsAhead(this.host) || !this.#connectUnlessShed()) return;
+      if (!this.cluster.connectsAhead(this.host) || !this.#connectInAdvance()) return;
   }
 
-  #connectUnlessShed(): boolean {
-    return this.thread.overload?.newUpstreamConnection?.sheds() !== true && this.#connect();
+  /** Opens a connection that no request waits for, unless the circuit breaker is open or connects are shed. Returns whether it did. */
+  #connectInAdvance(): boolean {
+    if (this.thread.overload?.newUpstreamConnection?.sheds() === true || !this.#hasPlace()) return false;
+    try {
+      this.#connect();
+      return true;
+    } catch (error) {
+      // The request that caused it has a connection, or waits for another one.
+      logger.debug(`cluster '${shownName(this.cluster.spec.name)}': cannot connect in advance: ${messageOf(error)}`);
+      return false;
+    }
   }
 
   #counts(): StreamCounts {

@@ -15,8 +15,10 @@ import { startProxy } from '../http/proxy.js';
 
 /** Holds requests for /hold. */
 const hosts = await Promise.all(
-  [0, 1].map(() => startUpstream(t, ({ url }, response) => void (url === '/hold' || response.end('served')))),
+  [0, 1, 2].map(() => startUpstream(t, ({ url }, response) => void (url === '/hold' || response.end('served')))),
 );
+
+const BATON: ProxyProgram = { command: undefined };
 
 function start(t: Teardown, program: ProxyProgram, preconnect_policy: Config, count = 1, more: Config = {}) {
   const addresses = hosts.slice(0, count).map(({ port }) => loopback(port));
@@ -56,7 +58,7 @@ besideEnvoy('the hosts of the next requests are connected in advance', async (t,
   t.match(await get('/'), { status: 200, body: 'served' });
   await baton.waitForStats({ 'cluster.c.upstream_cx_total': 2, 'cluster.c.upstream_rq_total': 1 });
   const { body } = await baton.admin('/clusters');
-  const connected = hosts.map(({ port }) => new RegExp(`127.0.0.1:${port}::cx_total::(\\d)`).exec(body)![1]);
+  const connected = hosts.slice(0, 2).map(({ port }) => new RegExp(`127.0.0.1:${port}::cx_total::(\\d)`).exec(body)![1]);
   t.same(connected, ['1', '1'], 'the other host too');
 });
 
@@ -93,4 +95,26 @@ besideEnvoy('connections in advance respect the circuit breaker', async (t, prog
   const { baton, get } = await start(t, program, { per_upstream_preconnect_ratio: 3 }, 1, { circuit_breakers });
   t.match(await get('/'), { status: 200, body: 'served' });
   await baton.waitForStats({ 'cluster.c.upstream_cx_total': 1, 'cluster.c.upstream_cx_overflow': 1 });
+});
+
+t.test('the hosts of the next requests are not connected beyond the circuit breaker', async (t) => {
+  const circuit_breakers = { thresholds: [{ max_connections: 1 }] };
+  const { baton, get } = await start(t, BATON, { predictive_preconnect_ratio: 3 }, 3, { circuit_breakers });
+  t.match(await get('/'), { status: 200, body: 'served' });
+  // One in advance, and that of the request, which every host may have.
+  await baton.waitForStats({ 'cluster.c.upstream_cx_total': 2, 'cluster.c.upstream_rq_total': 1 });
+});
+
+t.test('a host that is not connected in advance takes no place for a pool', async (t) => {
+  const policy = {
+    predictive_preconnect_ratio: 3,
+    preconnect_enabled_metadata: { filter: 'envoy.lb', path: [{ key: 'warm' }], value: { bool_match: true } },
+  };
+  const circuit_breakers = { thresholds: [{ max_connection_pools: 2 }] };
+  const { baton, get } = await start(t, BATON, policy, 2, { circuit_breakers });
+  t.match(await get('/'), { status: 200, body: 'served' });
+  await baton.waitForStats({
+    'cluster.c.upstream_cx_preconnect_skipped': 1,
+    'cluster.c.circuit_breakers.default.cx_pool_open': 0,
+  });
 });

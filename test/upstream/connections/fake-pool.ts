@@ -34,7 +34,8 @@ export class FakePool {
   /** The id of the last connection. */
   lastId = 0;
 
-  constructor() {
+  /** @param perHost connections for each request */
+  constructor(perHost = 1) {
     const { clock, handlers, held } = this;
     const transport: Partial<Transport> = {
       connect: (_remote, _from, _limits, handler) => {
@@ -55,7 +56,11 @@ export class FakePool {
     const memory = new Memory();
     const cluster = {
       thread: { transport, memory, clock, wheel: this.wheel },
-      spec: { name: 'api', connectTimeoutMs: 5000, idleTimeoutMs: 3_600_000, http1: DEFAULT_HTTP1_OPTIONS },
+      spec: {
+        ...{ name: 'api', connectTimeoutMs: 5000, idleTimeoutMs: 3_600_000, http1: DEFAULT_HTTP1_OPTIONS },
+        preconnect: { perHost, predictive: 1, hosts: undefined },
+      },
+      connectsAhead: () => true,
       stats: this.stats,
       transportOf: () => this.hostTransport,
       poolEmptied: () => this.emptied++,

@@ -127,3 +127,22 @@ for (const [what, act] of [
     t.end();
   });
 }
+
+t.test('a connect in advance that cannot begin leaves the requests alone', (t) => {
+  const played = new FakePool(3);
+  const { handlers, held, pool } = played;
+  const [first, second, third] = [new NotedRequest(), new NotedRequest(), new NotedRequest()];
+  pool.start(first);
+  t.same([...handlers.keys()], [1, 2, 3]);
+  for (const id of [1, 2]) handlers.get(id)!.onConnected();
+  played.connectError = new Error('no room for connections');
+  pool.start(second);
+  t.equal(second.outcome, 'ready');
+  pool.start(third);
+  t.equal(third.outcome, 'waits', 'for the connection that is being made');
+  handlers.get(3)!.onConnected();
+  t.equal(third.outcome, 'ready');
+  t.equal(held[LimitKind.Connections], 3);
+  t.equal(held[LimitKind.PendingRequests], 0);
+  t.end();
+});
