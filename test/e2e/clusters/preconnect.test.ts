@@ -58,7 +58,9 @@ besideEnvoy('the hosts of the next requests are connected in advance', async (t,
   t.match(await get('/'), { status: 200, body: 'served' });
   await baton.waitForStats({ 'cluster.c.upstream_cx_total': 2, 'cluster.c.upstream_rq_total': 1 });
   const { body } = await baton.admin('/clusters');
-  const connected = hosts.slice(0, 2).map(({ port }) => new RegExp(`127.0.0.1:${port}::cx_total::(\\d)`).exec(body)![1]);
+  const connected = hosts
+    .slice(0, 2)
+    .map(({ port }) => new RegExp(`127.0.0.1:${port}::cx_total::(\\d)`).exec(body)![1]);
   t.same(connected, ['1', '1'], 'the other host too');
 });
 

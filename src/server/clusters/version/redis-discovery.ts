@@ -35,8 +35,10 @@ export class RedisDiscovery implements HostDiscovery {
   readonly #timer = new Timer<RedisDiscovery>(this, refresh);
   /** The configured nodes with their addresses. */
   #seeds: readonly ResolvedEndpoint[] = [];
-  /** Of the last answer; undefined before the first. */
+  /** Of the last answer, also one to the former version; undefined before the first. */
   #found: FoundHosts | undefined;
+  /** The nodes of the last answer to this version; empty before it: the configured ones may be those of another cluster. */
+  #nodes: readonly ResolvedEndpoint[] = [];
   #isAsking = false;
   #question: { close(): void } | undefined;
   #isStopped = false;
@@ -108,6 +110,7 @@ export class RedisDiscovery implements HostDiscovery {
     try {
       const found = await this.#ask();
       if (this.#isStopped) return;
+      if (found !== undefined) this.#nodes = found.endpoints;
       if (found === undefined) this.#count('update_failure');
       else if (!this.#use(found)) this.#count('update_no_rebuild');
     } catch (error) {
@@ -135,7 +138,7 @@ export class RedisDiscovery implements HostDiscovery {
   /** Returns undefined, and logs why, if there is no usable answer. */
   async #ask(): Promise<FoundHosts | undefined> {
     const { name, redis } = this.#spec;
-    const candidates = this.#found?.endpoints ?? (await this.#resolveSeeds());
+    const candidates = this.#nodes.length > 0 ? this.#nodes : await this.#resolveSeeds();
     if (candidates.length === 0 || this.#isStopped) return undefined;
     const endpoint = candidates[this.#context.random.below(candidates.length)]!;
     const answer = await new Promise<SlotRange[] | string>((resolve) => {
@@ -241,7 +244,7 @@ class ShardList {
   /** Returns false if the primary has no address. */
   add({ first, last, nodes }: SlotRange): boolean {
     const [primary] = nodes;
-    const keys = nodes.flatMap((node) => this.#keyOf(node) ?? []);
+    const keys = [...new Set(nodes.flatMap((node) => this.#keyOf(node) ?? []))];
     if (this.#addressOf(primary!) === undefined) return false;
     let shard = this.#byPrimary.get(keys[0]!);
     if (shard === undefined) {
