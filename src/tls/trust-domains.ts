@@ -57,7 +57,8 @@ export function bundleMap(bytes: Buffer): TlsTrustDomain[] {
   } catch (error) {
     throw mistake(`it is not JSON: ${messageOf(error)}`);
   }
-  const domains = entriesOf(property(map, 'trust_domains'));
+  // A domain without a name vouches for nobody, as in Envoy: certificates without an ID have none either.
+  const domains = entriesOf(property(map, 'trust_domains')).filter(([name]) => name !== '');
   if (domains.length === 0) throw mistake('it has no trust_domains');
   return domains.map(([name, domain]) => {
     const keys = property(domain, 'keys');

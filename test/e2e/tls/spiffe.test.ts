@@ -144,6 +144,15 @@ besideEnvoy('a map of trust bundles is read again when its file changes', async 
   t.ok(await isServed(port, b));
 });
 
+t.test('a domain without a name vouches for no certificate', async (t) => {
+  const trust_bundles = { inline_string: bundleMap({ '': one, 'two.test': two }) };
+  const validation_context = spiffe({ ...DOMAINS, trust_bundles });
+  const { port } = await startHttps(t, {}, serverTls([server], { validation_context }));
+  t.notOk(await isServed(port, await one.issue({ names: ['one.test'], isOfWorkload: true })), 'no ID');
+  t.notOk(await isServed(port, await workload(one, '/a')), 'an ID without a domain');
+  t.ok(await isServed(port, await workload(two, 'two.test/b')));
+});
+
 t.test('a revoked workload is refused', async (t) => {
   const [good, revoked] = [await workload(one, 'one.test/a'), await workload(one, 'one.test/b')];
   const config = { trust_domains: [domain('one.test', one, await one.revoke([revoked]))] };

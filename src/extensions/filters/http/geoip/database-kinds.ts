@@ -1,7 +1,7 @@
 // The databases of the MaxMind provider: which fields each has, and where.
 
 import type { CommonGeoipProviderConfig, MaxMindConfig } from '../../../../config/generated/api.js';
-import { type HeaderKey, headerKey } from '../../../sdk.js';
+import { type HeaderKey, settableKey } from '../../../sdk.js';
 import type { MmdbPath } from './mmdb.js';
 
 export const KINDS = ['country', 'city', 'asn', 'anon', 'isp'] as const;
@@ -90,7 +90,7 @@ export function databases(config: MaxMindConfig): DatabaseFields[] {
       kind,
       path,
       paths: places.map((place) => place.path),
-      headers: places.map(({ field }) => headerKey(names.get(field)!)),
+      headers: places.map(({ field }) => settableKey(names.get(field)!)),
       relayAt: places.findIndex(({ field }) => field === 'apple_private_relay'),
     };
   });

@@ -1,7 +1,7 @@
 // The requirements of a request (JwtRequirement), compiled to a tree that is evaluated in order.
 
 import type { JwtAuthentication, JwtRequirement } from '../../../../config/generated/api.js';
-import { BatonError, type HeaderBlock, type HeaderKey, headerKey } from '../../../sdk.js';
+import { BatonError, type HeaderBlock, type HeaderKey, headerKey, settableKey, withinPlace } from '../../../sdk.js';
 import type { KeySource } from './key-source.js';
 import { type FoundToken, Locations } from './locations.js';
 import { audienceSet, type Provider, type SetMetadata } from './provider.js';
@@ -44,7 +44,9 @@ export function checkRequirement(config: JwtRequirement, names: JwtAuthenticatio
   requires_any?.requirements?.forEach((each, index) => {
     checkRequirement(each, names, `${where}.requires_any.requirements[${index}]`);
   });
-  if (extraction?.verification_status_header) headerKey(extraction.verification_status_header);
+  const { verification_status_header: statusField } = extraction ?? {};
+  if (statusField)
+    withinPlace(`${where}.extract_only_without_validation.verification_status_header`, () => settableKey(statusField));
   if (provider_name === undefined || Object.hasOwn(names ?? {}, provider_name)) return;
   const at = config.provider_and_audiences === undefined ? where : `${where}.provider_and_audiences`;
   throw new BatonError('CONFIG_INVALID', `Required provider ['${provider_name}'] is not configured.`, {

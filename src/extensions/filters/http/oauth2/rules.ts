@@ -16,6 +16,8 @@ import {
   headerKey,
   type Memory,
   type StringRule,
+  settableKey,
+  withinPlace,
 } from '../../../sdk.js';
 import type { ChunkLimits } from './chunks.js';
 import type { AssertionRules } from './client-assertion.js';
@@ -103,7 +105,9 @@ export function compileRules(config: OAuth2Config, where: string): OAuthRules {
   const at = (field: string) => (where === '' ? field : `${where}.${field}`);
   const { credentials = {}, redirect_path_matcher: redirect, signout_path: signOut } = config;
   const domain = byteText(credentials.cookie_domain ?? '');
-  const idTokenField = config.forward_id_token && headerKey(config.forward_id_token.header!);
+  const idTokenField =
+    config.forward_id_token &&
+    withinPlace(at('forward_id_token.header'), () => settableKey(config.forward_id_token!.header!));
   checkAuthorization(config, idTokenField, at(''));
   if (config.auth_type !== 'TLS_CLIENT_AUTH' && credentials.token_secret === undefined)
     throw mistake('token_secret is required when auth_type is not TLS_CLIENT_AUTH', at('credentials'));

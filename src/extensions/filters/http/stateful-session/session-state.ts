@@ -13,6 +13,7 @@ import {
   type HeaderBlock,
   type HeaderKey,
   headerKey,
+  settableKey,
   unpack,
 } from '../../../sdk.js';
 import { addressOfCookie, addressOfHeader, cookieOf, headerOf } from './session-address.js';
@@ -92,7 +93,7 @@ class HeaderState implements SessionState {
   readonly #key: HeaderKey;
 
   constructor({ name = '' }: HeaderBasedSessionState) {
-    this.#key = headerKey(name);
+    this.#key = settableKey(name);
   }
 
   appliesTo(): boolean {

@@ -9,7 +9,11 @@ import type { TcpProxy_TunnelingConfig } from '../../../../config/generated/api.
 import { REQUEST_ID_BYTES, writeRequestId } from '../../../../http/headers/edge/request-id.js';
 import { checkFieldName } from '../../../../http/headers/field-name.js';
 import { type HeaderBlock, Method } from '../../../../http/headers/header-block.js';
-import { compileHeaderMutations, type HeaderMutations } from '../../../../http/headers/header-mutations.js';
+import {
+  compileHeaderMutations,
+  type HeaderMutations,
+  isControlledField,
+} from '../../../../http/headers/header-mutations.js';
 
 /** The namespace of the dynamic metadata with the request ID. */
 const NAMESPACE = 'envoy.filters.network.tcp_proxy';
@@ -92,6 +96,10 @@ function requestId(config: TcpProxy_TunnelingConfig) {
   if (config.request_id_extension === undefined) return undefined;
   const name = config.request_id_header || 'x-request-id';
   checkFieldName(name, 'request_id_header');
+  if (isControlledField(name))
+    throw new BatonError('CONFIG_INVALID', `'${name}' controls the message: choose another one`, {
+      where: 'request_id_header',
+    });
   return { header: headerKey(name), metadataKey: config.request_id_metadata_key || 'tunnel_request_id' };
 }
 
