@@ -24,7 +24,7 @@ import { type Address, AddressKind, internalAddress, ipAddress } from '../io/add
 import { type AssignmentPolicy, assignmentPolicy } from './assignment-policy.js';
 import { type ResolverSettings, resolverSettings } from './dns/resolver-settings.js';
 import { endpointHealthFlags } from './hosts/health-flags.js';
-import type { EndpointCheck, EndpointTraits, ResolvedEndpoint } from './hosts/host.js';
+import { type EndpointCheck, type EndpointTraits, type ResolvedEndpoint, traitsOf } from './hosts/host.js';
 import { type Locality, localityOf } from './hosts/locality.js';
 import { TransportMatches } from './hosts/transport-matches.js';
 import { type RedisDiscoverySettings, redisSettings } from './redis-settings.js';
@@ -129,25 +129,10 @@ const NO_MATCHES = new TransportMatches();
 
 /** Returns the host of an endpoint that has an address; undefined when its `host` is a name to resolve. */
 export function staticEndpoint(endpoint: EndpointSpec): ResolvedEndpoint | undefined {
-  const { hostname, weight, priority, locality, healthFlags, isCanary, check, metadata, transport } = endpoint;
-  const { additional, localityMetadata, localityWeight } = endpoint;
   const address = endpoint.internal ?? socketAddress(endpoint);
   if (address === undefined) return undefined;
-  return {
-    address,
-    additional,
-    hostname,
-    weight,
-    priority,
-    locality,
-    healthFlags,
-    isCanary,
-    check,
-    metadata,
-    localityMetadata,
-    localityWeight,
-    transport,
-  };
+  const { additional, hostname } = endpoint;
+  return { address, additional, hostname, ...traitsOf(endpoint) };
 }
 
 /** Returns the other addresses of an endpoint; undefined if it has none. */

@@ -10,7 +10,7 @@ import { ipAddress } from '../../io/addresses/address.js';
 import { Timer, type Timers } from '../../io/time/timing-wheel.js';
 import { getLogger } from '../../log/logger.js';
 import type { DiscoverySpec, DnsSettings, EndpointSpec } from '../discovery-config.js';
-import type { ResolvedEndpoint } from '../hosts/host.js';
+import { type ResolvedEndpoint, traitsOf } from '../hosts/host.js';
 import { MAX_ADDRESSES } from './max-addresses.js';
 import type { DnsResult, LookupFamily } from './resolver.js';
 
@@ -178,20 +178,8 @@ class Target {
   }
 
   hosts(): ResolvedEndpoint[] {
-    const {
-      host,
-      port,
-      weight,
-      priority,
-      locality,
-      healthFlags,
-      isCanary,
-      check,
-      metadata,
-      localityMetadata,
-      localityWeight,
-      transport,
-    } = this.endpoint;
+    const { host, hostname, port } = this.endpoint;
+    const traits = traitsOf(this.endpoint);
     const addresses = (this.#addresses ?? []).map((ip) => ipAddress(ip, port)!);
     const [, ...others] = addresses;
     const additional = this.isLogical && others.length > 0 ? others : undefined;
@@ -199,17 +187,8 @@ class Target {
       address,
       additional,
       key: this.isLogical ? `${host}:${port}` : undefined,
-      hostname: this.endpoint.hostname || host,
-      weight,
-      priority,
-      locality,
-      healthFlags,
-      isCanary,
-      localityMetadata,
-      localityWeight,
-      check,
-      metadata,
-      transport,
+      hostname: hostname || host,
+      ...traits,
     }));
   }
 }

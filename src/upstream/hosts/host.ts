@@ -41,6 +41,24 @@ export interface EndpointTraits {
   readonly localityWeight?: number;
 }
 
+/** Returns the traits of an endpoint alone, without what else its object has. */
+export function traitsOf(endpoint: EndpointTraits): EndpointTraits {
+  const { check, healthFlags, isCanary, locality, localityMetadata, localityWeight } = endpoint;
+  const { metadata, priority, transport, weight } = endpoint;
+  return {
+    weight,
+    priority,
+    locality,
+    healthFlags,
+    isCanary,
+    check,
+    metadata,
+    localityMetadata,
+    localityWeight,
+    transport,
+  };
+}
+
 /** A resolved endpoint. */
 export interface ResolvedEndpoint extends EndpointTraits {
   readonly address: Address;

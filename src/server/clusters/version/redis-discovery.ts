@@ -8,7 +8,7 @@ import { getLogger } from '../../../log/logger.js';
 import { ClusterStats } from '../../../stats/layouts/cluster.js';
 import type { DiscoverySpec } from '../../../upstream/discovery-config.js';
 import type { DnsResolver } from '../../../upstream/dns/resolver.js';
-import { keyOf, type ResolvedEndpoint } from '../../../upstream/hosts/host.js';
+import { keyOf, type ResolvedEndpoint, traitsOf } from '../../../upstream/hosts/host.js';
 import type { Shards } from '../../../upstream/hosts/shards.js';
 import type { RedisResult } from '../redis/redis-client.js';
 import { type RedisNode, readSlots, type SlotRange } from '../redis/slots-reply.js';
@@ -258,31 +258,7 @@ class ShardList {
   #keyOf(node: RedisNode): string | undefined {
     const address = this.#addressOf(node);
     if (address === undefined) return undefined;
-    const {
-      check,
-      healthFlags,
-      isCanary,
-      locality,
-      localityMetadata,
-      localityWeight,
-      metadata,
-      priority,
-      transport,
-      weight,
-    } = this.#spec.endpoints[0]!;
-    const traits = {
-      check,
-      healthFlags,
-      isCanary,
-      locality,
-      localityMetadata,
-      localityWeight,
-      metadata,
-      priority,
-      transport,
-      weight,
-    };
-    const endpoint: ResolvedEndpoint = { ...traits, address, hostname: '' };
+    const endpoint: ResolvedEndpoint = { ...traitsOf(this.#spec.endpoints[0]!), address, hostname: '' };
     const key = keyOf(endpoint);
     if (!this.#keys.has(key)) this.endpoints.push(endpoint);
     this.#keys.add(key);
