@@ -19,6 +19,8 @@ export class ConcurrencyLimit {
   private readonly measureTimer = new Timer<ConcurrencyLimit>(this, (limit) => limit.measure());
   /** A measurement ran at the last update. */
   private wasMeasuring = true;
+  /** On the first worker, the limits with this memory: only the first of them calculates, as often as it is configured. */
+  private peers: Set<ConcurrencyLimit> | undefined = undefined;
 
   /** `key`: see shareMemory(). */
   constructor(context: WorkerContext, key: string, settings: GradientSettings, stats: Scope) {
@@ -31,8 +33,9 @@ export class ConcurrencyLimit {
     this.stopFinding = memories.find(key, (memory) => {
       this.gradient = new Gradient(memory, settings);
       if (!memories.isLeader) return;
-      this.show(this.gradient);
-      context.timers.reschedule(this.updateTimer, settings.updateMs);
+      this.peers = ofMemories.get(memory) ?? new Set();
+      ofMemories.set(memory, this.peers.add(this));
+      if (this.peers.size === 1) this.lead();
     });
   }
 
@@ -57,6 +60,23 @@ export class ConcurrencyLimit {
     this.stopFinding();
     this.context.timers.cancel(this.updateTimer);
     this.context.timers.cancel(this.measureTimer);
+    this.resign();
+  }
+
+  /** Begins to calculate the limit. */
+  private lead(): void {
+    this.show(this.gradient!);
+    this.context.timers.reschedule(this.updateTimer, this.settings.updateMs);
+  }
+
+  /** Leaves the calculation to the next one of the same memory. */
+  private resign(): void {
+    const { peers } = this;
+    if (peers === undefined) return;
+    const [first] = peers;
+    peers.delete(this);
+    const [next] = peers;
+    if (first === this) next?.lead();
   }
 
   private update(): void {
@@ -97,3 +117,5 @@ export class ConcurrencyLimit {
     stats.set(at.sample_rtt_msecs, Math.floor(gradient.read(Word.SampleRtt) / 1000));
   }
 }
+
+const ofMemories = new WeakMap<SharedArrayBuffer, Set<ConcurrencyLimit>>();
