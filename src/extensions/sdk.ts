@@ -65,7 +65,7 @@ export { FileWatch, fileIdentity } from '../common/files/file-watch.js';
 export { readRegularFile } from '../common/files/regular-file.js';
 export { onDemand } from '../common/package/on-demand.js';
 export { releaseNumber } from '../common/package/version.js';
-export { onOneLine, shownName } from '../common/text/shown.js';
+export { oneWord, onOneLine, shownName } from '../common/text/shown.js';
 export { utf8Length } from '../common/text/utf8.js';
 export { durationMs } from '../common/time/duration.js';
 export { readDataSource } from '../config/fields/data-source.js';

@@ -17,6 +17,11 @@ export function onOneLine(text: string): string {
   return text.replace(UNPRINTABLE, escapeOf);
 }
 
+/** Returns a text as one word of a line, with `_` for white space: a field of an access log that ends at a space. */
+export function oneWord(text: string): string {
+  return onOneLine(text.replace(/\s/g, '_'));
+}
+
 /**
  * Returns a text with its line breaks, and escapes for other unprintable characters. All lines but the first are indented: what a
  * peer or a file has named cannot pass for a line of the log's own.

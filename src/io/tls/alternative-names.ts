@@ -74,5 +74,8 @@ function otherNameText(content: Uint8Array): string {
 
 /** Escapes control characters: names get into logs and headers. */
 function shown(text: string): string {
-  return text.replace(/[\0-\x1f\x7f]/g, (character) => `\\${character.charCodeAt(0).toString(16).padStart(2, '0')}`);
+  return text.replace(
+    /[\0-\x1f\x7f-\x9f]/g,
+    (character) => `\\${character.charCodeAt(0).toString(16).padStart(2, '0')}`,
+  );
 }

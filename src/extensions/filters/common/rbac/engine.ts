@@ -1,6 +1,6 @@
 // Decisions about requests and connections, by policies or by a matcher.
 
-import type { HeaderBlock, Struct, ThreadStats } from '../../../sdk.js';
+import { type HeaderBlock, oneWord, type Struct, type ThreadStats } from '../../../sdk.js';
 import type { Addresses } from './conditions.js';
 
 export interface Engine {
@@ -39,5 +39,5 @@ export class Outcome {
 
 /** Returns the details of a denial for access logs. `policy`: the policy that denied, or undefined if none allowed. */
 export function denialDetails(policy: string | undefined): string {
-  return `rbac_access_denied_matched_policy[${(policy ?? 'none').replace(/\s/g, '_')}]`;
+  return `rbac_access_denied_matched_policy[${oneWord(policy ?? 'none')}]`;
 }

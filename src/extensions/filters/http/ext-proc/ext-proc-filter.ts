@@ -11,6 +11,7 @@ import {
   Method,
   messageOf,
   NoRoomError,
+  oneWord,
   type StreamControl,
   Timer,
 } from '../../../sdk.js';
@@ -398,7 +399,7 @@ export class ExtProcFilter implements HttpFilter, MessageOwner, ProcessorEvents 
     this.#stream.sendLocalReply({
       status,
       body,
-      details: details.replace(/\s/g, '_'),
+      details: oneWord(details),
       flags: 0,
       grpcStatus,
       ...(editHeaders && { editHeaders }),

@@ -7,6 +7,7 @@ import {
   type HttpFilter,
   headerKey,
   Method,
+  oneWord,
   ResponseFlag,
   requestScheme,
   type Scope,
@@ -131,7 +132,7 @@ export class JwtFilter implements HttpFilter, Verification, KeyWaiter {
     this.#stream.sendLocalReply({
       status,
       body: isBare ? '' : body,
-      details: `jwt_authn_access_denied{${reason.replace(/\s/g, '_')}}`,
+      details: `jwt_authn_access_denied{${oneWord(reason)}}`,
       flags: ResponseFlag.None,
       editHeaders(headers) {
         if (challenge !== undefined && !isBare) headers.set(AUTHENTICATE, challenge);

@@ -1,7 +1,7 @@
 // The answers of modules, and of modules that have failed.
 
 import { keyOf } from '../../../script/header-keys.js';
-import type { HeaderBlock, HeaderKey, LocalReply } from '../../../sdk.js';
+import { type HeaderBlock, type HeaderKey, type LocalReply, oneWord } from '../../../sdk.js';
 import type { LocalResponse } from '../../../wasm/contexts/context.js';
 
 /** Details of a refusal. */
@@ -44,7 +44,7 @@ export function localReply({ body, details, grpcStatus, headers, status }: Local
     status,
     body,
     // As in Envoy, no space breaks a log line into other columns.
-    details: details.replace(/\s/g, '_'),
+    details: oneWord(details),
     flags: 0,
     grpcStatus: grpcStatus >= 0 ? grpcStatus : undefined,
     editHeaders(head: HeaderBlock) {
