@@ -27,6 +27,8 @@ export interface CacheContext {
   /** Distinguishes the responses of this chain from others. */
   readonly keyPrefix: string;
   readonly maxBodyBytes: number;
+  /** Of bodies that a filter of the chain holds. */
+  readonly bufferLimit: number;
   readonly ignoresRequestDirectives: boolean;
 }
 
@@ -51,7 +53,8 @@ interface Insertion {
   readonly fields: readonly Field[];
   readonly names: readonly string[];
   readonly age: string | undefined;
-  readonly pieces: Uint8Array[];
+  /** The first `bytes` of it are the body so far: hosts may send it in many small pieces. All of it is reserved. */
+  buffer: Uint8Array;
   bytes: number;
 }
 
@@ -60,6 +63,8 @@ export class CacheFilter implements HttpFilter {
   readonly #stream: StreamControl;
   /** Undefined: the request passes by. */
   #key: string | undefined;
+  /** That of the key. */
+  #cluster = '';
   #fields: VaryingFields | undefined;
   #isHead = false;
   #storesResponse = false;
@@ -68,6 +73,8 @@ export class CacheFilter implements HttpFilter {
   #insertion: Insertion | undefined;
   /** Its own reply passes. */
   #isServing = false;
+  /** Takes the place of the body of a 304. */
+  #validBody: Uint8Array | undefined;
 
   constructor(context: CacheContext, stream: StreamControl) {
     this.#context = context;
@@ -99,20 +106,16 @@ export class CacheFilter implements HttpFilter {
   }
 
   encodeData(offset: number, length: number, endStream: boolean): DataStatus {
-    const insertion = this.#insertion;
-    if (insertion === undefined) return DataStatus.Continue;
-    const { maxBodyBytes, memory, store } = this.#context;
-    if (insertion.bytes + length > maxBodyBytes || !store.reserve(length)) this.#abandon();
-    else {
-      insertion.bytes += length;
-      if (length > 0) insertion.pieces.push(memory.bytes.slice(offset, offset + length));
-      if (endStream) this.#insert();
-    }
+    if (this.#validBody !== undefined) return this.#replaceData(endStream);
+    if (this.#insertion === undefined) return DataStatus.Continue;
+    if (!this.#keep(this.#insertion, offset, length)) this.#abandon();
+    else if (endStream) this.#insert();
     return DataStatus.Continue;
   }
 
   /** Responses with trailers are not stored. */
   encodeTrailers(): HeadersStatus {
+    if (this.#validBody !== undefined) this.#addBody(this.#validBody);
     this.#abandon();
     return HeadersStatus.Continue;
   }
@@ -126,6 +129,7 @@ export class CacheFilter implements HttpFilter {
     const host = headers.get(HOST);
     const scheme = requestScheme(headers);
     const cluster = this.#stream.route()?.clusterName ?? '';
+    this.#cluster = cluster;
     if (host === undefined || scheme === '' || cluster === '') return undefined;
     return [this.#context.keyPrefix, cluster, scheme, host.toLowerCase(), headers.pathText()].join('\n');
   }
@@ -184,34 +188,69 @@ export class CacheFilter implements HttpFilter {
     const given = new Set(fieldsOf(headers).map(([name]) => name));
     for (const [name, value, key] of stale.fields) if (!given.has(name)) headers.add(key, value);
     if (stale.status !== 204) headers.set(CONTENT_LENGTH, String(stale.body.length));
-    if (!this.#isHead && endStream && stale.body.length > 0) {
-      this.#stream.setResponseBufferLimit(stale.body.length);
-      this.#stream.addResponseBytes(stale.body);
-    }
+    const body = this.#isHead ? NO_BYTES : stale.body;
+    // Over HTTP/2 the end of a 304 may follow its head.
+    if (!endStream) this.#validBody = body;
+    else this.#addBody(body);
     return HeadersStatus.Continue;
+  }
+
+  /** The stored body takes the place of what the host sends with its 304. */
+  #replaceData(endStream: boolean): DataStatus {
+    if (endStream) {
+      this.#addBody(this.#validBody!);
+      this.#stream.continueEncoding();
+    }
+    return DataStatus.StopNoBuffer;
+  }
+
+  #addBody(body: Uint8Array): void {
+    if (body.length === 0) return;
+    // The limit is that of all filters: it must not become less.
+    if (body.length > this.#context.bufferLimit) this.#stream.setResponseBufferLimit(body.length);
+    this.#stream.addResponseBytes(body);
   }
 
   #begin(headers: HeaderBlock, endStream: boolean): void {
     const { maxBodyBytes, vary } = this.#context;
+    // A later filter may have had another route chosen: the response is not that of the key.
+    if (this.#stream.route()?.clusterName !== this.#cluster) return;
     const length = Number(headers.get(CONTENT_LENGTH) ?? 0);
     const names = isCacheable(headers) && !(length > maxBodyBytes) ? vary.namesOf(headers) : undefined;
     if (names === undefined) return;
     const fields = fieldsOf(headers);
-    this.#insertion = { status: headers.status, fields, names, age: headers.get(AGE), pieces: [], bytes: 0 };
+    this.#insertion = { status: headers.status, fields, names, age: headers.get(AGE), buffer: NO_BYTES, bytes: 0 };
     if (endStream) this.#insert();
   }
 
+  /** Returns false if there is no room. */
+  #keep(insertion: Insertion, offset: number, length: number): boolean {
+    const { maxBodyBytes, memory, store } = this.#context;
+    const { buffer, bytes } = insertion;
+    const end = bytes + length;
+    if (end > maxBodyBytes) return false;
+    if (end > buffer.length) {
+      const size = Math.min(Math.max(end, 2 * buffer.length), maxBodyBytes);
+      if (!store.reserve(size - buffer.length)) return false;
+      insertion.buffer = new Uint8Array(size);
+      insertion.buffer.set(buffer.subarray(0, bytes));
+    }
+    insertion.buffer.set(memory.bytes.subarray(offset, offset + length), bytes);
+    insertion.bytes = end;
+    return true;
+  }
+
   #insert(): void {
-    const { age, bytes, fields, names, pieces, status } = this.#insertion!;
+    const { age, buffer, bytes, fields, names, status } = this.#insertion!;
     const { clock, store } = this.#context;
     this.#abandon();
-    const body = pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces, bytes);
+    const body = bytes === buffer.length ? buffer : buffer.slice(0, bytes);
     store.put(this.#key!, names, this.#fields!, new StoredResponse(status, fields, body, age, clock.realtimeMs));
   }
 
   #abandon(): void {
     if (this.#insertion === undefined) return;
-    this.#context.store.release(this.#insertion.bytes);
+    this.#context.store.release(this.#insertion.buffer.length);
     this.#insertion = undefined;
   }
 }

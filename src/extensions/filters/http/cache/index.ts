@@ -32,11 +32,11 @@ export const cache: HttpFilterExtension<CacheConfig> = {
       report('typed_config', 'at least one of typed_config or disabled must be set');
     reportMistakes(report, '', () => void new VaryRules(own));
   },
-  createOnWorker(config, { clock, memory }, { filterName, statPrefix }) {
+  createOnWorker(config, { clock, memory }, { bufferLimit, filterName, statPrefix }) {
     if (config.disabled === true) return { create: () => undefined };
     const maxBodyBytes = Math.min(config.max_body_bytes || MAX_RESPONSE_BYTES, MAX_RESPONSE_BYTES);
     const context = {
-      ...{ clock, memory, store: STORE, vary: new VaryRules(config), maxBodyBytes },
+      ...{ clock, memory, store: STORE, vary: new VaryRules(config), maxBodyBytes, bufferLimit },
       keyPrefix: `${statPrefix}${filterName}`,
       ignoresRequestDirectives: config.ignore_request_cache_control_header ?? false,
     };

@@ -96,7 +96,7 @@ export class StoredResponse {
     const age = this.age(nowMs);
     if (mustValidate || this.#directives.mustValidate || (maxAge !== undefined && maxAge < age)) return true;
     const left = this.#lifetimeMs / 1000 - age;
-    if (left < 0) return this.#directives.noStale || !(maxStale !== undefined && maxStale > -left);
+    if (left <= 0) return this.#directives.noStale || !(maxStale !== undefined && maxStale > -left);
     return minFresh !== undefined && minFresh > left;
   }
 }
