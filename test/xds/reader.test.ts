@@ -254,7 +254,7 @@ t.test('a file: versions, lines and columns; nothing of a garbled one is used', 
     ['version_info: "1"\nresource: []', 'refused', /it has no 'resources'/],
     ['{"version_info": "1"}', 'refused', /it has no 'resources'/],
     ['resources: 7', 'refused', /1:12: resources: expected a list/],
-    ['version_info: "1\\n2"\nresources: []', 'refused', /1:15: version_info: it must not contain a line end/],
+    ['version_info: "1\\n2"\nresources: []', 'refused', /1:15: version_info: it must not contain a control character/],
     ['version_info: a\nresources: []\nversion_info: b', 'garbled', /:3:1: 'version_info' is set twice/],
     ['- a', 'garbled', /expected the fields of envoy.service.discovery.v3.DiscoveryResponse/],
   ] as const) {

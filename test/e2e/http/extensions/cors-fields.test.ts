@@ -108,10 +108,10 @@ t.test('invalid policies are refused by name and position', async (t) => {
   t.equal((await baton.exited).code, 1);
   const expected: [line: number, column: number, path: string, message: string][] = [
     [16, 25, 'cors.allow_origin', 'use allow_origin_string_match'],
-    [17, 34, 'cors.max_age', 'it must not contain a line end'],
+    [17, 34, 'cors.max_age', 'it must not contain a control character'],
     [21, 27, 'typed_per_filter_config.cors.allow_method', "did you mean 'allow_methods'"],
     [22, 78, 'allow_origin_string_match[0].safe_regex.regex', 'invalid regular expression'],
-    [23, 43, 'typed_per_filter_config.cors.expose_headers', 'it must not contain a line end'],
+    [23, 43, 'typed_per_filter_config.cors.expose_headers', 'it must not contain a control character'],
     [28, 88, 'route.cors.allow_origin_string_match[0].safe_regex.regex', 'invalid regular expression'],
     [28, 101, 'route.cors.allow_origin_string_match[1]', 'one of'],
     [
