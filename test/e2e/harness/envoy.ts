@@ -13,7 +13,12 @@ export interface ProxyProgram {
 /** Runs a test with Baton, and the same test with Envoy. */
 export function besideEnvoy(guarantee: string, body: (t: Test, program: ProxyProgram) => Promise<void>): void {
   t.test(guarantee, (t) => body(t, { command: undefined }));
-  const { ENVOY } = process.env;
-  const skip = ENVOY === undefined ? 'ENVOY is not set to the path of an Envoy' : false;
-  t.test(`${guarantee} (with Envoy)`, { skip }, (t) => body(t, { command: ENVOY }));
+  const { ENVOY, ENVOY_UNTIL } = process.env;
+  t.test(`${guarantee} (with Envoy)`, { skip: whySkipped(ENVOY, ENVOY_UNTIL) }, (t) => body(t, { command: ENVOY }));
+}
+
+/** `until`: the time from which tests do not run with Envoy any more, in seconds since 1970; undefined: they always do. */
+function whySkipped(envoy: string | undefined, until: string | undefined): string | false {
+  if (envoy === undefined) return 'ENVOY is not set to the path of an Envoy';
+  return until !== undefined && Date.now() / 1000 >= Number(until) && 'the time for tests with Envoy is over';
 }
