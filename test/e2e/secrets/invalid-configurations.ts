@@ -25,7 +25,7 @@ const badRoutes = (): (readonly [what: string, routes: Config, error: RegExp])[]
     { virtual_hosts: [matching({ name: 'x-token', safe_regex_match: { regex: `(${secret()}` } })] },
     /regex: /,
   ],
-  ['an unimplemented field', { virtual_hosts: [notImplemented()] }, /cookies/],
+  ['an unimplemented field', { virtual_hosts: [notImplemented()] }, /filter_state/],
   [
     'a redirect',
     {
@@ -43,7 +43,11 @@ function matching(header?: Config): Config {
 }
 
 function notImplemented(): Config {
-  const match = { prefix: '/', cookies: [{ name: 'canary', string_match: { exact: secret() } }] };
+  const match = {
+    prefix: '/',
+    cookies: [{ name: 'canary', string_match: { exact: secret() } }],
+    filter_state: [{ key: 'canary', string_match: { exact: 'yes' } }],
+  };
   return { ...virtualHost('v', '*', 'dynamic'), routes: [{ match, route: { cluster: 'dynamic' } }] };
 }
 
