@@ -21,6 +21,7 @@ function makeVersion(t: Test): PrimaryListener {
     blocks: new ListenerBlocks(new SharedWordsOwner()),
     scopes: new WorkerScopes(new StatsStore({ workers: 2 })),
     isInHotRestart: () => false,
+    parts: { createForLogs: () => ({ close: () => {} }) },
   } as unknown as ListenerContext;
   const spec = { name: 'door', config, isStatic: true, number: 0, shown: config, state: accepted({ version: '' }) };
   const version = new PrimaryListener(spec, makers, new InitManager('door'), undefined);
